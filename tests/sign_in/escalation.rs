@@ -6,6 +6,7 @@ mod approvers;
 mod apps;
 mod attempt;
 mod issued_before_promotion;
+mod linked_identities;
 mod management_operations;
 mod people;
 mod provider_setters;

@@ -4,7 +4,8 @@
 use std::collections::HashMap;
 
 use chancery_record::{Timestamp, Value};
-use chancery_resource::{LIST, Problem, Sql, StoreError, Tx};
+use chancery_resource::{LIST, Problem, Sql, StoreError, Tx, settings::ProviderOption};
+use serde_json::Value as Json;
 use uuid::Uuid;
 
 use crate::store_user::{StoreUser, users_of};
@@ -77,6 +78,38 @@ pub fn controllers_of_token(tx: &mut Tx<'_>, store: i64, token: Uuid) -> Result<
         .map(|(controller, _)| controller)
         .filter(|controller| *controller != token)
         .collect())
+}
+
+/// The actors who created this token of the directory of an external instance, even a replaced one, by the audit trail of the option
+/// that has its id; empty if they are unknown. Of an option with more entries than are read, an unknown actor counts, too.
+pub fn controllers_of_instance_token(
+    tx: &mut Tx<'_>,
+    instance: Uuid,
+    token: Uuid,
+) -> Result<Vec<Uuid>, StoreError> {
+    let name = ProviderOption::SCIM_TOKEN_ID.name();
+    let option = Sql::new("SELECT id FROM option_value WHERE apply_to_idp_instance_id = ").bind(instance);
+    let (mut controllers, mut count) = (Vec::new(), 0);
+    for option in ids(tx, &option.push(" AND name = ").bind(name))? {
+        let text = format!(
+            "SELECT actor, current_content FROM audit_entry WHERE store = 0 AND primary_key = ?1 AND area = 'Option' \
+             AND actor IS NOT NULL AND current_content IS NOT NULL ORDER BY rid DESC LIMIT {MAX_ENTRIES}"
+        );
+        tx.query(&text, &[option.to_string().into()], |row| {
+            count += 1;
+            let content = serde_json::from_str::<Json>(row.text(1)?).unwrap_or_default();
+            if content["value"].as_str().and_then(|value| Uuid::try_parse(value).ok()) == Some(token) {
+                controllers.extend(actors(row.text(0)?));
+            }
+            Ok(())
+        })?;
+    }
+    if count >= MAX_ENTRIES {
+        controllers.push(Uuid::nil());
+    }
+    controllers.sort_unstable();
+    controllers.dedup();
+    Ok(controllers)
 }
 
 /// The direct role assignments of people.

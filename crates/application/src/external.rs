@@ -85,6 +85,8 @@ pub fn create_external(
         subject: Name::new(identity_at_provider.subject.clone()).map_err(StoreError::Internal)?,
         is_user_store_identity: false,
         lifecycle_status: LifecycleStatus::Active,
+        set_by: None,
+        set_on: None,
     };
     let id = owner.id;
     insert(context, tx, &APPLICATION_IDENTITY, Some(&owner), &identity.into_values())?;

@@ -1,6 +1,8 @@
 //! Identities of platform users and groups at identity provider instances.
 
-use chancery_record::{KEY, Name, OWNER, OptionValue, SHOWN, choice_types, id_types, record};
+use chancery_record::{
+    HIDDEN, KEY, Name, OWNER, OptionValue, SHOWN, Timestamp, choice_types, id_types, record,
+};
 use chancery_resource::{Relation, Shape};
 use uuid::Uuid;
 
@@ -40,6 +42,10 @@ record! {
         is_user_store_identity: bool = SHOWN,
         /// Where it stands.
         lifecycle_status: LifecycleStatus = SHOWN,
+        /// Who linked it, if that was not the person or the server itself.
+        set_by: Option<Uuid> = HIDDEN,
+        /// When it was linked, if that is known.
+        set_on: Option<Timestamp> = HIDDEN,
     }
 }
 

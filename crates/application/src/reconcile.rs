@@ -260,6 +260,8 @@ impl Identities {
                 subject: Name::new(subject.to_string()).map_err(StoreError::Internal)?,
                 is_user_store_identity: true,
                 lifecycle_status: LifecycleStatus::Active,
+                set_by: None,
+                set_on: None,
             };
             insert(context, tx, shape, Some(&owner), &identity.into_values())?;
         }

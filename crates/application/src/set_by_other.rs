@@ -1,5 +1,6 @@
 //! Credentials of people with a role that were last set by an actor who lacks that role: passwords, addresses, passkeys
-//! and security contacts that were set before a promotion, and external identity providers that were set up before it.
+//! and security contacts that were set before a promotion, identities that were linked before it, and external identity providers that
+//! were set up before it.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -10,10 +11,10 @@ use chancery_resource::{
 use uuid::Uuid;
 
 use crate::{
-    APPLICATION_GROUP, APPLICATION_USER,
+    APPLICATION_GROUP, APPLICATION_USER, LifecycleStatus,
     carried_roles::of_people,
     checked_people::{CredentialQuery, people},
-    controllers::controllers_of_token,
+    controllers::{controllers_of_instance_token, controllers_of_token},
     provider_setters::{ActorRoles, external_instances_of, providers},
     store_user::{StoreUser, users_of},
 };
@@ -29,6 +30,8 @@ choice_types! {
         Passkey,
         /// A security contact.
         Contact,
+        /// An identity, by which the person signs in: a directory or an identity replacement linked it.
+        Identity,
         /// The external identity provider by which the person signs in: its settings, certificates and directory token.
         Provider,
     }
@@ -45,7 +48,7 @@ pub struct SetByOther {
     pub user: Option<Uuid>,
     /// The kind.
     pub kind: CredentialKind,
-    /// The id of the passkey or of the security contact.
+    /// The id of the passkey, of the security contact or of the identity.
     pub credential: Option<Uuid>,
     /// Who set it: a platform user, a client app or a SCIM token.
     pub set_by: Uuid,
@@ -116,6 +119,7 @@ pub fn set_by_others(
 
 /// A credential that another actor set.
 struct SetCredential {
+    /// The user of the store; of an identity, the person alone, at its instance.
     user: StoreUser,
     kind: CredentialKind,
     credential: Option<Uuid>,
@@ -127,7 +131,8 @@ impl SetCredential {
     fn into_report(self, role: RoleType) -> SetByOther {
         let Self { user, kind, credential, set_by, set_on } = self;
         let StoreUser { person, instance, name, id, .. } = user;
-        SetByOther { person, store: (instance, name), user: Some(id), kind, credential, set_by, set_on, role }
+        let user = (kind != CredentialKind::Identity).then_some(id);
+        SetByOther { person, store: (instance, name), user, kind, credential, set_by, set_on, role }
     }
 }
 
@@ -135,7 +140,7 @@ impl SetCredential {
 #[derive(Default)]
 struct SetterCache {
     held: ActorRoles,
-    controllers: HashMap<(i64, Uuid), Vec<Uuid>>,
+    controllers: HashMap<(Uuid, Uuid), Vec<Uuid>>,
 }
 
 impl SetterCache {
@@ -152,7 +157,7 @@ impl SetterCache {
             return Ok(None);
         }
         let Some(role) = self.above(tx, credential_set.set_by, &carried)? else { return Ok(None) };
-        let controllers = self.controllers(tx, credential_set.user.store, credential_set.set_by)?;
+        let controllers = self.controllers(tx, credential_set)?;
         let mut above = controllers.is_empty().then_some(role);
         for controller in controllers.iter().filter(|controller| **controller != credential_set.user.person) {
             above = above.into_iter().chain(self.above(tx, *controller, &carried)?).min();
@@ -171,24 +176,32 @@ impl SetterCache {
         Ok(carried.iter().filter(counts).map(|carried| carried.role).min())
     }
 
-    /// The actors who created or changed a SCIM token; empty if the setter is not a SCIM token.
-    fn controllers(&mut self, tx: &mut Tx<'_>, store: i64, token: Uuid) -> Result<Vec<Uuid>, Problem> {
-        if let Some(known) = self.controllers.get(&(store, token)) {
+    /// The actors who created or changed a SCIM token; empty if the setter is not a known SCIM token.
+    fn controllers(
+        &mut self,
+        tx: &mut Tx<'_>,
+        credential_set: &SetCredential,
+    ) -> Result<Vec<Uuid>, Problem> {
+        let SetCredential { user, kind, set_by: token, .. } = credential_set;
+        if let Some(known) = self.controllers.get(&(user.instance, *token)) {
             return Ok(known.clone());
         }
-        let controllers = controllers_of_token(tx, store, token)?;
-        self.controllers.insert((store, token), controllers.clone());
+        let controllers = match kind {
+            CredentialKind::Identity => controllers_of_instance_token(tx, user.instance, *token)?,
+            _ => controllers_of_token(tx, user.store, *token)?,
+        };
+        self.controllers.insert((user.instance, *token), controllers.clone());
         Ok(controllers)
     }
 }
 
-/// The credentials of these people set by others, in all user stores.
+/// The credentials of these people set by others, in all user stores, and their identities linked by others.
 fn facts(tx: &mut Tx<'_>, people: &[Uuid]) -> Result<Vec<SetCredential>, StoreError> {
     let mut by_store: HashMap<i64, HashMap<Uuid, StoreUser>> = HashMap::new();
     for user in users_of(tx, people)? {
         by_store.entry(user.store).or_default().insert(user.id, user);
     }
-    let mut facts = Vec::new();
+    let mut facts = identities(tx, people)?;
     for (store, users) in by_store {
         let ids: Vec<Uuid> = users.keys().copied().collect();
         for chunk in ids.chunks(LIST) {
@@ -204,7 +217,32 @@ fn facts(tx: &mut Tx<'_>, people: &[Uuid]) -> Result<Vec<SetCredential>, StoreEr
     Ok(facts)
 }
 
-/// The kinds of credentials with their queries: the id of the credential, the setter, and the time.
+/// The active identities of these people that others linked.
+fn identities(tx: &mut Tx<'_>, people: &[Uuid]) -> Result<Vec<SetCredential>, StoreError> {
+    let mut sql = Sql::new(
+        "SELECT u.id, i.id, i.set_by, i.set_on, o.rid, o.id, o.name FROM application_user u \
+         JOIN application_identity i ON i.application_user_rid = u.rid AND i.set_by IS NOT NULL \
+         JOIN idp_instance o ON o.id = i.idp_instance_id WHERE i.lifecycle_status = ",
+    )
+    .bind(LifecycleStatus::Active.name())
+    .push(" AND u.id IN ");
+    sql.add_list(people.iter().copied().map(Value::Id));
+    let mut found = Vec::new();
+    tx.query(&sql.text, &sql.parameters, |row| {
+        let (person, store, instance) = (row.id(0)?, row.int(4)?, row.id(5)?);
+        found.push(SetCredential {
+            user: StoreUser { person, store, instance, name: row.text(6)?.to_owned(), id: person },
+            kind: CredentialKind::Identity,
+            credential: Some(row.id(1)?),
+            set_by: row.id(2)?,
+            set_on: if row.is_null(3)? { None } else { Some(Timestamp(row.int(3)?)) },
+        });
+        Ok(())
+    })?;
+    Ok(found)
+}
+
+/// The kinds of credentials of a user of a store with their queries: the id of the credential, the setter, and the time.
 const KINDS: [(CredentialKind, &str); 4] = [
     (
         CredentialKind::Password,

@@ -42,12 +42,12 @@ fn schema() -> Json {
                 "required": ["platformUserId", "idpInstanceId", "userStore", "userId", "kind", "credentialId", "setBy", "setOn", "role"],
                 "properties": {
                     "platformUserId": id("The platform user."),
-                    "idpInstanceId": id("The user store where it was set, or the external identity provider."),
-                    "userStore": { "type": "string", "description": "The name of that user store or provider." },
-                    "userId": { "type": ["string", "null"], "format": "uuid", "description": "The user in that store; null of a provider." },
-                    "kind": { "type": "string", "enum": ["Password", "Address", "Passkey", "Contact", "Provider"],
-                        "description": "What was set; Address: the login name, the e-mail address or the telephone number, or what is confirmed of them; Provider: settings, certificates or the directory token of the external identity provider." },
-                    "credentialId": { "type": ["string", "null"], "format": "uuid", "description": "The passkey, or the security contact." },
+                    "idpInstanceId": id("The user store where it was set, or the identity provider instance."),
+                    "userStore": { "type": "string", "description": "The name of that user store or instance." },
+                    "userId": { "type": ["string", "null"], "format": "uuid", "description": "The user in that store; null of an identity and of a provider." },
+                    "kind": { "type": "string", "enum": ["Password", "Address", "Passkey", "Contact", "Identity", "Provider"],
+                        "description": "What was set; Address: the login name, the e-mail address or the telephone number, or what is confirmed of them; Identity: an identity by which the person signs in, linked by a directory or an identity replacement; Provider: settings, certificates or the directory token of the external identity provider." },
+                    "credentialId": { "type": ["string", "null"], "format": "uuid", "description": "The passkey, the security contact, or the identity." },
                     "setBy": id("Who set it: a platform user, a client app, or the token of a directory."),
                     "setOn": { "type": ["string", "null"], "format": "date-time", "description": "When it was set, where that is known." },
                     "role": { "type": "string", "enum": roles, "description": "The highest role of the person that the actor in setBy lacks." },
@@ -65,7 +65,7 @@ pub static OPERATIONS: &[Op] = &[Op::new(
     Administrator,
     &APPLICATION_USER,
     A::Custom(Custom { mode: Mode::Long, ..Custom::reading(read) }.replying(Reply::Json(&REPLY))),
-    "Lists the passwords, addresses, passkeys and security contacts of people with roles, and the external identity providers by which \
+    "Lists the passwords, addresses, passkeys, security contacts and identities of people with roles, and the external identity providers by which \
      they sign in, that were last set by others who do not hold those roles.",
 )
 .with_query(&[PERSON, GROUP, ROLE, TARGET])

@@ -60,7 +60,7 @@ fn patch(path: &str, value: &Value) -> Value {
 }
 
 /// Assigns SystemAdmin to a platform user; the assignment.
-async fn assign_system_admin(world: &World, person: &Value) -> Value {
+pub async fn assign_system_admin(world: &World, person: &Value) -> Value {
     let body =
         json!({ "principalType": "PlatformUser", "principalId": person["id"], "roleType": "SystemAdmin" });
     world.make("RoleAssignment", body).await

@@ -101,4 +101,6 @@ pub static APPLICATION_USER: Shape = Shape::of::<ApplicationUser>(
 /// The identities of platform users.
 pub static APPLICATION_IDENTITY: Shape =
     Shape::of::<ApplicationIdentity>("ApplicationIdentity", "application_identity", Reach::Part)
-        .owned(&APPLICATION_USER, "application_user_rid");
+        .owned(&APPLICATION_USER, "application_user_rid")
+        .noting_setter(ApplicationIdentity::SET_BY, &[ApplicationIdentity::SUBJECT.field()])
+        .noting_when(ApplicationIdentity::SET_ON);

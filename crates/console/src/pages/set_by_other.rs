@@ -222,17 +222,23 @@ fn kind_text<'a>(visit: &Visit<'a>, item: &Value) -> &'a str {
         Some("Password") => "set_by_password",
         Some("Passkey") => "set_by_passkey",
         Some("Contact") => "set_by_contact",
+        Some("Identity") => "set_by_identity",
         Some("Provider") => "set_by_provider",
         _ => "set_by_address",
     })
 }
 
-/// The page on which the credential is replaced or deleted.
+/// The page on which the credential is replaced or deleted, or from which an identity is replaced.
 fn credential_href(visit: &Visit<'_>, item: &Value) -> Option<String> {
     if item["kind"] == json!("Provider") {
         let providers = of_shape(&IDP_INSTANCE)?;
         visit.may(providers.read)?;
         return Some(format!("{}/{}", visit.address(providers), encoded(&plain(&item["idpInstanceId"]))));
+    }
+    if item["kind"] == json!("Identity") {
+        let people = of_shape(&APPLICATION_USER)?;
+        visit.may(people.read)?;
+        return Some(format!("{}/{}", visit.address(people), encoded(&plain(&item[PERSON]))));
     }
     let users = of_shape(&USER)?;
     visit.may(users.read)?;

@@ -98,6 +98,8 @@ impl PlatformUser {
                 subject: target.subject.clone(),
                 is_user_store_identity: target.is_user_store,
                 lifecycle_status: LifecycleStatus::Pending,
+                set_by: None,
+                set_on: None,
             };
             insert(context, tx, &APPLICATION_IDENTITY, Some(&self.owner), &identity.into_values())?;
             return Ok(id);
@@ -109,11 +111,15 @@ impl PlatformUser {
             return Err(Problem::conflict("The platform user has the replacement identity already."));
         }
         let id = ApplicationIdentityId(identity);
+        let person = self.owner.id;
         context.on_configuration(|context| {
             let row = load(context, tx, &APPLICATION_IDENTITY, Some(&self.owner), Value::Id(identity))?;
             change(context, tx, &row, |identity| {
                 identity.issuer = target.issuer.clone();
                 identity.lifecycle_status = LifecycleStatus::Pending;
+                // the subject does not change, but the requester links it again
+                identity.set_by = context.setter_for(person);
+                identity.set_on = Some(context.now);
             })
         })?;
         Ok(id)

@@ -47,7 +47,7 @@ static REPLACEMENT_IDENTITY: Shape = Shape::of::<ApplicationIdentity>(
     "(SELECT r.rid, r.replacement_identity_id AS id, r.replacement_idp_instance_id AS idp_instance_id, \
      r.replacement_issuer AS issuer, r.replacement_subject AS subject, \
      r.replacement_is_user_store AS is_user_store_identity, \
-     COALESCE(i.lifecycle_status, 'Revoked') AS lifecycle_status FROM identity_replacement r \
+     COALESCE(i.lifecycle_status, 'Revoked') AS lifecycle_status, i.set_by, i.set_on FROM identity_replacement r \
      LEFT JOIN application_identity i ON i.id = r.replacement_identity_id)",
     Reach::Part,
 );

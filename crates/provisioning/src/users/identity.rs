@@ -75,6 +75,8 @@ pub fn create(call: &mut Call, tx: &mut Tx<'_>, form: Form, fields: &Fields) -> 
         subject,
         is_user_store_identity: false,
         lifecycle_status: LifecycleStatus::Active,
+        set_by: None,
+        set_on: None,
     };
     insert(&call.context, tx, &APPLICATION_IDENTITY, Some(&owner), &identity.into_values())?;
     Ok(row)

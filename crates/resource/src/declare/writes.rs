@@ -55,6 +55,8 @@ impl Open {
 pub struct Setter {
     /// The field with the id of the setter; null: the person, the server itself, or unknown.
     pub field: &'static Field,
+    /// The field with the time, where it is recorded.
+    pub on: Option<&'static Field>,
     /// The fields whose setter it records.
     pub of: &'static [&'static Field],
 }
@@ -144,7 +146,16 @@ impl Shape {
             require(of[at].is_of(R::TYPE_NAME), "who set it is noted of a field of another record");
             at += 1;
         }
-        self.writes.setter = Some(Setter { field: self.declared(field), of });
+        self.writes.setter = Some(Setter { field: self.declared(field), on: None, of });
+        self
+    }
+
+    /// The same, which has a setter; a hidden field records when these fields were last set.
+    #[must_use]
+    pub const fn noting_when<R: Record, T: FieldType>(mut self, field: FieldOf<R, T>) -> Self {
+        if let Some(setter) = self.writes.setter {
+            self.writes.setter = Some(Setter { on: Some(self.declared(field)), ..setter });
+        }
         self
     }
 

@@ -13,7 +13,7 @@ pub fn with_setter<'a>(
     (was, owner): (Option<&StoredRow>, Option<&OwnerRow>),
     values: &'a [Value],
 ) -> Cow<'a, [Value]> {
-    let Some(Setter { field, of }) = shape.writes.setter else { return values.into() };
+    let Some(Setter { field, on, of }) = shape.writes.setter else { return values.into() };
     let before = was.map(|was| was.values.as_slice());
     let is_set = |one: &&'static Field| {
         let now = values.get(one.index());
@@ -27,6 +27,9 @@ pub fn with_setter<'a>(
     let mut values = values.to_vec();
     if let Some(setter) = values.get_mut(field.index()) {
         *setter = context.setter_for(person).into();
+    }
+    if let Some(time) = on.and_then(|on| values.get_mut(on.index())) {
+        *time = context.now.0.into();
     }
     values.into()
 }

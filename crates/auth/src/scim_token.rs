@@ -129,16 +129,18 @@ fn caller_of_instance(
     digest: &[u8],
     epoch: i64,
 ) -> Result<Option<ScimCaller>, Error> {
-    let text = "SELECT i.id, i.name, s.stopped_on, i.is_active FROM scim_instance_token s \
+    let text = "SELECT i.id, i.name, s.stopped_on, i.is_active, s.token_id FROM scim_instance_token s \
         JOIN idp_instance i ON i.id = s.idp_instance_id WHERE s.digest = ?1 AND i.idp_type = 'OpenIdConnect'";
     let row = tx.one(text, &[Value::Bytes(digest.to_vec())], |row| {
-        Ok((row.id(0)?, row.text(1)?.to_owned(), time(row, 2)?, row.bool(3)?))
+        // a token of before the column has no id
+        let token = row.optional_id(4)?.map_or_else(|| row.id(0), Ok)?;
+        Ok((row.id(0)?, row.text(1)?.to_owned(), time(row, 2)?, row.bool(3)?, token))
     })?;
-    let Some((instance, name, stopped_on, is_active)) = row else { return Ok(None) };
+    let Some((instance, name, stopped_on, is_active, token)) = row else { return Ok(None) };
     let mut values = HashMap::new();
     let mut current_token = None;
     let text = "SELECT name, value, id FROM option_value WHERE apply_to_idp_instance_id = ?1 AND name IN \
-        ('ScimEnabled', 'ScimToken', 'ScimTokenId', 'ScimDeleteCascades', 'ScimMassChangeLimit', 'ScimRateLimit')";
+        ('ScimEnabled', 'ScimToken', 'ScimDeleteCascades', 'ScimMassChangeLimit', 'ScimRateLimit')";
     tx.query(text, &[Value::Id(instance)], |row| {
         let (name, value) = (row.text(0)?, row.text(1)?);
         if name == ProviderOption::SCIM_TOKEN.name() {
@@ -154,7 +156,6 @@ fn caller_of_instance(
     if !is_current {
         return Ok(None);
     }
-    let token = Uuid::try_parse(options.get(ProviderOption::SCIM_TOKEN_ID)).unwrap_or(instance);
     let none = Vec::new;
     Ok(Some(ScimCaller {
         epoch,

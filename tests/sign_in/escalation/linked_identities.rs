@@ -91,6 +91,26 @@ on_both_engines! {
         assert_eq!(unknown, [(json!("ada"), their_token), (json!("cy"), our_token.clone()), (json!("s-bob"), our_token)]);
     }
 
+    /// The audit trail, and who linked an identity, name the token itself, whatever its option says.
+    async fn the_id_of_a_directory_token_cannot_be_chosen(world: World) {
+        let low = world.client("low", &[("SubscriptionAdmin", None, None)]).await;
+        let admin = world.all("ClientApp?filter=name%20eq%20%22root%22").await[0]["id"].clone();
+        let instance = create_instance(&world, "partner", "OpenIdConnect").await;
+        set_option(&world, &instance, "ScimEnabled", "true").await;
+        let (theirs, token) = directory(&world, &low, &instance).await;
+        let row = option(&world, &instance, "ScimTokenId").await;
+        let body = json!({ "value": admin, "concurrencyToken": row["concurrencyToken"] });
+        low.patch(&one("Option", &row), body).await.expect(202);
+        let ada = theirs.post("/api/scim/v2/partner/Users", json!({ "userName": "ada" })).await.is(201).json();
+        let entry = world.all("CustomAuditTrail?sortOrder=descending&count=1").await[0].clone();
+        assert_eq!(entry["user"], token, "{entry}");
+        let status = world.admin.get(&format!("{}/scim", one("IdpInstance", &instance))).await.is(200).json();
+        assert_eq!((&status["tokenId"], status["lastUsedOn"].is_string()), (&token, true), "{status}");
+        confirm(&world, &instance).await;
+        assign_system_admin(&world, &ada).await;
+        assert_eq!(listed(&world).await, [(json!("ada"), token)]);
+    }
+
     /// The requester of an identity replacement links the identity, a former one, too.
     async fn identities_that_a_replacement_linked_are_listed(world: World) {
         let low = world.client("low", &[("SubscriptionAdmin", None, None)]).await;

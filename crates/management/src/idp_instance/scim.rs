@@ -94,28 +94,29 @@ fn show_status(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
     let instance = find(call, tx, &IDP_INSTANCE)?;
     let id = instance.get(IdpInstance::ID)?;
     let is_enabled = is_enabled(call, tx, id.0)?;
-    let token_id = Uuid::try_parse(&stored_text(call, tx, id.0, ProviderOption::SCIM_TOKEN_ID)?).ok();
     let mut status = IdpInstanceScim {
         instance_id: id,
         is_enabled,
-        token_id,
+        token_id: None,
         last_used_on: None,
         stopped_on: None,
         owned_users: 0,
         owned_groups: 0,
     };
-    let text = "SELECT (SELECT used_on FROM scim_token_use WHERE token_id = ?2), \
-        (SELECT stopped_on FROM scim_instance_token WHERE idp_instance_id = ?1), \
+    let text = "SELECT (SELECT u.used_on FROM scim_instance_token s JOIN scim_token_use u ON u.token_id = s.token_id \
+        WHERE s.idp_instance_id = ?1), (SELECT stopped_on FROM scim_instance_token WHERE idp_instance_id = ?1), \
         (SELECT count(*) FROM (SELECT 1 FROM application_user WHERE idp_instance_id = ?1 \
         AND user_name_key IS NOT NULL AND hidden_on IS NULL LIMIT 1001) n), \
         (SELECT count(*) FROM (SELECT 1 FROM application_group WHERE idp_instance_id = ?1 \
-        AND provisioned_name_key IS NOT NULL LIMIT 1001) n)";
-    tx.one(text, &[id.0.into(), token_id.unwrap_or_default().into()], |row| {
+        AND provisioned_name_key IS NOT NULL LIMIT 1001) n), \
+        (SELECT token_id FROM scim_instance_token WHERE idp_instance_id = ?1)";
+    tx.one(text, &[id.0.into()], |row| {
         let time = |column| {
             if row.is_null(column)? { Ok(None) } else { row.int(column).map(|time| Some(Timestamp(time))) }
         };
         (status.last_used_on, status.stopped_on) = (time(0)?, time(1)?);
         (status.owned_users, status.owned_groups) = (row.int(2)?, row.int(3)?);
+        status.token_id = row.optional_id(4)?;
         Ok(())
     })?;
     Ok(answer_form(call, status))
@@ -153,12 +154,13 @@ fn create_token(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
     }
     let token = token_of(random());
     let digest = digest_of(&call.context.app.master, &token);
+    let token_id = call.context.new_id();
     tx.queue(
         &StateTable::ScimInstanceToken.insert(
-            "(idp_instance_id, digest) VALUES (?1, ?2) ON CONFLICT (idp_instance_id) \
-             DO UPDATE SET digest = excluded.digest, stopped_on = NULL",
+            "(idp_instance_id, digest, token_id) VALUES (?1, ?2, ?3) ON CONFLICT (idp_instance_id) \
+             DO UPDATE SET digest = excluded.digest, token_id = excluded.token_id, stopped_on = NULL",
         ),
-        vec![instance.get(IdpInstance::ID)?.0.into(), Value::Bytes(digest)],
+        vec![instance.get(IdpInstance::ID)?.0.into(), Value::Bytes(digest), token_id.into()],
     )?;
     tx.advance_epoch()?;
     option::set(call, tx, &instance, ProviderOption::SCIM_TOKEN, Value::Text(token))?;
@@ -167,7 +169,7 @@ fn create_token(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
         tx,
         &instance,
         ProviderOption::SCIM_TOKEN_ID,
-        Value::Text(call.context.new_id().to_string()),
+        Value::Text(token_id.to_string()),
     )?;
     Ok(Answer::new(call.request.op.status))
 }

@@ -19,6 +19,7 @@ mod user_operations;
 
 use std::collections::BTreeSet;
 
+use chancery_record::format_timestamp;
 use chancery_resource::{Action, Op, ROLES, RoleType, ScopeKind};
 use chancery_testkit::{Answer, Client, World, catalogue::operations, on_both_engines};
 use serde_json::{Value, json};
@@ -26,6 +27,14 @@ use serde_json::{Value, json};
 use crate::{id, pointers};
 
 const PASSWORD: &str = "four lively grey herons";
+
+/// The body that confirms the settings of an instance as they are now.
+pub fn reviewed_now() -> Value {
+    let mut now = Vec::new();
+    // a change in the same millisecond would not count as reviewed
+    format_timestamp(chancery_web::now().plus(1), &mut now);
+    json!({ "reviewedOn": String::from_utf8(now).unwrap() })
+}
 
 /// The user store of the world.
 async fn default_store(world: &World) -> Value {

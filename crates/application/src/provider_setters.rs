@@ -20,7 +20,7 @@ pub struct Provider {
     pub id: Uuid,
     /// Its name.
     pub name: String,
-    /// Who last confirmed the settings, and when.
+    /// Who last confirmed the settings, and when they were reviewed.
     confirmed: Option<(Uuid, Timestamp)>,
     /// Who created it, or changed its settings or certificates, each with the last time.
     setters: Vec<(Uuid, Timestamp)>,

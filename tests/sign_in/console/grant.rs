@@ -159,6 +159,8 @@ on_both_engines! {
         let row = option(&world, &instance, "Authority").await;
         let body = json!({ "value": "https://login.example", "concurrencyToken": row["concurrencyToken"] });
         helper.patch(&format!("{BASE}/Option/{}", id(&row)), body).await.expect(202);
+        let row = option(&world, &instance, "Authority").await;
+        let again = json!({ "value": "https://login.example/2", "concurrencyToken": row["concurrencyToken"] });
         let give = async |browser: &mut Browser| {
             let page = browser.open(&format!("{NEW}?principalId={}", id(&grace))).await;
             let key = hidden(&page, "key");
@@ -173,7 +175,19 @@ on_both_engines! {
         let confirm = format!("{item}/ConfirmIdpInstanceSettings");
         assert!(browser.open(&item).await.html.contains(&confirm));
         let page = browser.open(&confirm).await;
-        let confirmed = post(&world, &mut browser, &page, &confirm, &[("key", &page.field("key"))]).await;
+        let sent = page.field("reviewedOn");
+        let fields = [("key", page.field("key")), ("reviewedOn", sent.clone())];
+        let fields = fields.each_ref().map(|(name, value)| (*name, value.as_str()));
+        // what is changed while the page is shown is not confirmed
+        helper.patch(&format!("{BASE}/Option/{}", id(&row)), again).await.expect(202);
+        let confirmed = post(&world, &mut browser, &page, &confirm, &fields).await;
+        assert_eq!(confirmed.status, 200, "{}", confirmed.html);
+        assert_eq!(give(&mut browser).await.status, 409);
+        let page = browser.open(&confirm).await;
+        assert!(page.field("reviewedOn") > sent, "{sent}");
+        let fields = [("key", page.field("key")), ("reviewedOn", page.field("reviewedOn"))];
+        let fields = fields.each_ref().map(|(name, value)| (*name, value.as_str()));
+        let confirmed = post(&world, &mut browser, &page, &confirm, &fields).await;
         assert_eq!(confirmed.status, 200, "{}", confirmed.html);
         assert_eq!(give(&mut browser).await.status, 200);
         let store = world.all("IdpInstance?filter=name%20eq%20%22default%22").await[0].clone();

@@ -86,9 +86,9 @@ on_both_engines! {
         identify(&world, &platform_user(&world, &home.user).await, &instance, 1).await;
         ann.post(&approvals, json!(null)).await.problem(403, "forbidden");
         let confirm = format!("{BASE}/IdpInstance/{}/settings/confirm", id(&instance));
-        eve.post(&confirm, json!(null)).await.expect(204);
+        eve.post(&confirm, super::reviewed_now()).await.expect(204);
         ann.post(&approvals, json!(null)).await.problem(403, "forbidden");
-        world.admin.post(&confirm, json!(null)).await.expect(204);
+        world.admin.post(&confirm, super::reviewed_now()).await.expect(204);
         ann.post(&approvals, json!(null)).await.expect(200);
     }
 

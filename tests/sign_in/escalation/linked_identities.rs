@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::{
     person,
     people::{assign_system_admin, delete_controllers},
-    platform_user,
+    platform_user, reviewed_now,
 };
 use crate::{
     id,
@@ -42,7 +42,7 @@ async fn directory(world: &World, client: &Client, instance: &Value) -> (Client,
 
 async fn confirm(world: &World, instance: &Value) {
     let path = format!("{}/settings/confirm", one("IdpInstance", instance));
-    world.admin.post(&path, json!(null)).await.expect(204);
+    world.admin.post(&path, reviewed_now()).await.expect(204);
 }
 
 /// Replaces the identity of a platform user, requested by this administrator.
@@ -94,7 +94,8 @@ on_both_engines! {
     /// The audit trail, and who linked an identity, name the token itself, whatever its option says.
     async fn the_id_of_a_directory_token_cannot_be_chosen(world: World) {
         let low = world.client("low", &[("SubscriptionAdmin", None, None)]).await;
-        let admin = world.all("ClientApp?filter=name%20eq%20%22root%22").await[0]["id"].clone();
+        world.client("high", &[("SystemAdmin", None, None)]).await;
+        let admin = world.all("ClientApp?filter=name%20eq%20%22high%22").await[0]["id"].clone();
         let instance = create_instance(&world, "partner", "OpenIdConnect").await;
         set_option(&world, &instance, "ScimEnabled", "true").await;
         let (theirs, token) = directory(&world, &low, &instance).await;

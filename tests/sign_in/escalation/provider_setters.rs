@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::{
     default_store,
     people::delete_controllers,
-    person, platform_user,
+    person, platform_user, reviewed_now,
     settings::{identify, link},
 };
 use crate::{
@@ -47,7 +47,11 @@ async fn grant(world: &World, principal: (&str, &Value), (role, target): (&str, 
 }
 
 async fn confirm(client: &Client, instance: &Value) -> Answer {
-    client.post(&format!("{}/settings/confirm", one("IdpInstance", instance)), json!(null)).await
+    confirm_with(client, instance, reviewed_now()).await
+}
+
+async fn confirm_with(client: &Client, instance: &Value, review: Value) -> Answer {
+    client.post(&format!("{}/settings/confirm", one("IdpInstance", instance)), review).await
 }
 
 /// What is listed about this person, or group, as if it had the role.
@@ -103,6 +107,27 @@ on_both_engines! {
         assert_to_review(grant(&world, ("PlatformUser", &ada), system.clone()).await, &instance);
         let store = default_store(&world).await;
         confirm(&world.admin, &store).await.problem(400, "invalid-request");
+    }
+
+    /// A confirmation covers the settings as they were when they were reviewed.
+    async fn a_change_after_the_review_is_not_confirmed(world: World) {
+        let low = world.client("low", &[("SubscriptionAdmin", None, None)]).await;
+        let instance = provider_by(&world, &low, "Partner").await;
+        let (_, ada) = member(&world, "ada", &instance, 1).await;
+        let reviewed = reviewed_now();
+        let until = chancery_web::now();
+        while chancery_web::now() <= until.plus(1) {
+            tokio::task::yield_now().await;
+        }
+        set(&world, &low, &instance, ("Authority", "https://login.low.example")).await.expect(202);
+        confirm_with(&world.admin, &instance, reviewed.clone()).await.expect(204);
+        assert_to_review(grant(&world, ("PlatformUser", &ada), ("SystemAdmin", json!({}))).await, &instance);
+        confirm(&world.admin, &instance).await.expect(204);
+        confirm_with(&world.admin, &instance, reviewed).await.problem(409, "conflict");
+        for wrong in [json!(null), json!({}), json!({ "reviewedOn": "2126-01-01T00:00:00Z" }), json!({ "reviewedOn": "today" })] {
+            confirm_with(&world.admin, &instance, wrong).await.problem(400, "invalid-request");
+        }
+        grant(&world, ("PlatformUser", &ada), ("SystemAdmin", json!({}))).await.expect(201);
     }
 
     /// Of a provider that was changed more often than is read, an earlier change by anybody is possible: it has to be confirmed.

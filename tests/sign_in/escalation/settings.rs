@@ -181,7 +181,7 @@ on_both_engines! {
 
         for (_, _, provider) in owners.iter().filter(|(owner, member, _)| *member == "applyToIdpInstanceId" && *owner != Owner::UserStore) {
             let confirm = format!("{}/settings/confirm", one("IdpInstance", provider));
-            world.admin.post(&confirm, json!(null)).await.expect(204);
+            world.admin.post(&confirm, super::reviewed_now()).await.expect(204);
         }
         assign(&world, "PlatformUser", &boss.1, ("SystemAdmin", json!({}))).await;
         for ((role, client), statuses_before) in lower.iter().zip(statuses_before) {

@@ -16,7 +16,7 @@ use crate::shell::{
     call::call,
     components::FormPage,
     directory::{Resource, encoded, title_of},
-    fields::{filled, plain},
+    fields::{filled, plain, rfc3339},
     reauthentication::is_required,
     undo::Undo,
     visit::{Visit, one, redirect_with_notice},
@@ -130,6 +130,9 @@ pub fn fields(op: &'static Op) -> Vec<&'static Field> {
 /// The member with the version that is replaced.
 const VERSION: &str = "concurrencyToken";
 
+/// The member of a confirmation with the time at which the page was rendered: later changes were not seen.
+const REVIEWED: &str = "reviewedOn";
+
 /// Whether an operation replaces stored values, so that it needs their version.
 const fn takes_version(op: &Op) -> bool {
     matches!(op.action, Action::ReplaceMembers(_))
@@ -206,8 +209,14 @@ pub fn form_page(
 ) -> Result<Response<AnswerBody>, Problem> {
     let words = visit.words;
     let heading = label(visit, op);
-    let fields = plain_fields(visit, &fields(op), values, problem);
+    let (reviewed, fields): (Vec<_>, Vec<_>) =
+        fields(op).into_iter().partition(|field| field.wire() == REVIEWED);
+    let fields = plain_fields(visit, &fields, values, problem);
     let mut hidden = vec![json!({ "name": "key", "value": fresh_key() })];
+    if !reviewed.is_empty() {
+        let reviewed_on = at(values, REVIEWED).as_str().map_or_else(|| rfc3339(visit.now), str::to_owned);
+        hidden.push(json!({ "name": REVIEWED, "value": reviewed_on }));
+    }
     if takes_version(op) {
         hidden.push(json!({ "name": VERSION, "value": plain(at(values, VERSION)) }));
     }

@@ -88,7 +88,7 @@ record! {
         has_configuration_error: bool = DERIVED.or(DefaultValue::Bool(false)),
         /// Who last confirmed the settings of an external instance.
         settings_confirmed_by: Option<Uuid> = HIDDEN,
-        /// When that was.
+        /// When the confirmed settings were reviewed.
         settings_confirmed_on: Option<Timestamp> = HIDDEN,
         /// Changes with every write to the instance.
         concurrency_token: Token = SHOWN,

@@ -13,12 +13,16 @@ use crate::{Caller, Claims, client::serves};
 /// The most groups whose roles are read.
 const MAX_GROUPS: usize = 10_000;
 
-/// The SQL condition that an instance is active, and one of the client app's `a` and of the tenant's `t`.
-fn has_instance(instance: &str) -> String {
+/// The SQL condition that an instance is active, and one of the client app's `a` and of the tenant's `t`. With the time of a first
+/// factor also that its settings were not reviewed since, as an administrator confirmed: before, somebody else could have signed in.
+fn has_instance(instance: &str, proven_on: Option<&str>) -> String {
+    let is_after_review = proven_on.map_or_else(String::new, |proven_on| {
+        format!(" AND (i.settings_confirmed_on IS NULL OR {proven_on} > i.settings_confirmed_on)")
+    });
     format!(
         "EXISTS (SELECT 1 FROM idp_instance i JOIN idp_instance_client_app m ON m.idp_instance_rid = i.rid \
          JOIN tenant_idp_instance n ON n.idp_instance_rid = i.rid WHERE i.id = {instance} AND i.is_active \
-         AND m.client_app_rid = a.rid AND n.tenant_rid = t.rid)"
+         AND m.client_app_rid = a.rid AND n.tenant_rid = t.rid{is_after_review})"
     )
 }
 
@@ -37,7 +41,7 @@ pub fn grant_statement(claims: &Claims) -> Option<Statement> {
          LEFT JOIN client_app_authentication_configuration c ON c.client_app_id = h.id \
          WHERE g.id = ?1 AND g.person_id = ?2 AND g.ended_on IS NULL",
         serves("a", Some("g.tenant_id")),
-        has_instance("g.idp_instance_id")
+        has_instance("g.idp_instance_id", claims.has_rights().then_some("g.proven_on"))
     );
     Some((text, vec![Value::Id(grant), Value::Id(claims.sub), Value::Id(claims.client_id)]))
 }
@@ -51,7 +55,7 @@ fn session_statement(person: Uuid, session: Uuid, console: Uuid) -> Statement {
          JOIN subscription y ON y.id = t.subscription_id \
          WHERE s.id = ?1 AND s.person_id = ?2 AND s.ended_on IS NULL",
         serves("a", Some("s.tenant_id")),
-        has_instance("s.idp_instance_id")
+        has_instance("s.idp_instance_id", Some("s.proven_on"))
     );
     (text, vec![Value::Id(session), Value::Id(person), Value::Id(console)])
 }

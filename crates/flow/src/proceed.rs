@@ -52,6 +52,7 @@ fn done(flow: &Flow, identified: &Identified, proofs: Vec<Proof>) -> Step {
         acr: acr_of(methods()).unwrap_or(crate::Acr::Sfa),
         amr: amr_of(methods()),
         auth_time: identified.auth_time,
+        proven_at: identified.proven_at,
         granted: flow.granted_by(identified.person).cloned(),
         proofs,
     }))

@@ -100,6 +100,8 @@ pub struct SignedIn {
     pub amr: Vec<&'static str>,
     /// `auth_time`: when the last first factor was proven.
     pub auth_time: Timestamp,
+    /// When it was proven to this server.
+    pub proven_at: Timestamp,
     /// The proofs that count: the session's, then this flow's.
     pub proofs: Vec<Proof>,
     /// What the person granted in this flow; else everything that was requested is granted.

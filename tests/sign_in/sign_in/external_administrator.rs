@@ -13,6 +13,7 @@ use super::{
     change, claims, encode, external, first, parameter, relate, second_factor,
 };
 use crate::{
+    escalation::reviewed_now,
     id,
     instance::option,
     provider_trial::{
@@ -64,6 +65,12 @@ async fn assign(world: &World, principal: (&str, &Value), role: &str, target: Va
 
 async fn unassign(world: &World, role: &Value) {
     world.admin.delete(&format!("{BASE}/RoleAssignment/{}", id(role))).await.expect(204);
+}
+
+/// Confirms the settings of the instance as they are now.
+async fn confirm(world: &World, instance: &Value) {
+    let path = format!("{BASE}/IdpInstance/{}/settings/confirm", id(instance));
+    world.admin.post(&path, reviewed_now()).await.expect(204);
 }
 
 /// Offers the provider in the console.
@@ -214,6 +221,64 @@ on_both_engines! {
         }
         world.admin.put(&members, json!({ "relatedIds": [] })).await.expect(202);
         ada.get(&tenants).await.expect(403);
+    }
+
+    /// Whoever set up the provider could sign in as its people until the settings were reviewed. What such sign-ins left is not
+    /// accepted at the platform, and is at other client apps.
+    async fn sign_ins_from_before_a_review_do_not_count_at_the_platform(world: World) {
+        let (home, provider, instance) = set_up(&world).await;
+        let issued = tokens(&world, &home, &provider).await;
+        let person = json!({ "id": claims(&issued["access_token"])["sub"] });
+        assign(&world, ("PlatformUser", &person), "SystemAdmin", json!({})).await;
+        let (ada, tenants) = (bearer(&world, &issued), format!("{BASE}/Tenant"));
+        ada.get(&tenants).await.expect(200);
+        let for_platform = [("resource", MANAGEMENT), ("scope", "openid offline_access")];
+        let (mut browser, answer) = external::sign_in(&world, &home, &provider, &[]).await;
+        let plain = home.redeem(&world, &parameter(&answer, "code").unwrap(), &[]).await.is(200).json();
+        let silent = async |browser: &mut Browser, more: &[(&str, &str)]| {
+            let request = [more, &[("prompt", "none")]].concat();
+            browser.open(&home.request(&request)).await.left.unwrap()
+        };
+        let code = parameter(&silent(&mut browser, &for_platform).await, "code").unwrap();
+        confirm(&world, &instance).await;
+        ada.get(&tenants).await.expect(401);
+        let refreshed = home.refresh_at(&world.anonymous, issued["refresh_token"].as_str().unwrap()).await.is(200).json();
+        bearer(&world, &refreshed).get(&tenants).await.expect(401);
+        let redeemed = home.redeem(&world, &code, &[]).await.is(200).json();
+        bearer(&world, &redeemed).get(&tenants).await.expect(401);
+        // nor does the session of the browser, but elsewhere it does
+        assert_eq!(parameter(&silent(&mut browser, &for_platform).await, "error").as_deref(), Some("login_required"));
+        assert!(parameter(&silent(&mut browser, &[]).await, "code").is_some());
+        bearer(&world, &plain).get("/connect/userinfo").await.expect(200);
+        // after a new sign-in the person consents again
+        now_at(&provider);
+        let page = browser.open(&home.request(&for_platform)).await;
+        let page = external::sign_in_with(&mut browser, &page, "Partner", &provider).await;
+        assert!(page.asks_for_consent(), "{}", page.html);
+        let page = browser.submit(&page, &[("decision", "allow"), ("scope", "offline_access")]).await;
+        let code = parameter(&browser.continue_to_app(&page).await, "code").unwrap();
+        let issued = home.redeem(&world, &code, &[]).await.is(200).json();
+        bearer(&world, &issued).get(&tenants).await.expect(200);
+        let refreshed = home.refresh_at(&world.anonymous, issued["refresh_token"].as_str().unwrap()).await.is(200).json();
+        bearer(&world, &refreshed).get(&tenants).await.expect(200);
+        assert!(parameter(&silent(&mut browser, &for_platform).await, "code").is_some());
+    }
+
+    async fn console_sessions_from_before_a_review_end(world: World) {
+        let (home, provider, instance) = set_up(&world).await;
+        link_console(&world, &home, &instance).await;
+        let (mut browser, _) = enter(&world, &provider).await;
+        let person = external::people(&world, &instance).await.remove(0);
+        assign(&world, ("PlatformUser", &person), "SystemAdmin", json!({})).await;
+        browser.open("/console/Tenant").await.answer.expect(200);
+        assert_eq!(world.admin.get(&format!("{BASE}/CredentialSetByOther")).await.is(200).json()["items"], json!([]));
+        confirm(&world, &instance).await;
+        now_at(&provider);
+        let page = browser.open("/console/Tenant").await;
+        assert!(is_out(&page), "{}", page.html);
+        let page = external::sign_in_with(&mut browser, &page, "Partner", &provider).await;
+        browser.open(&page.redirect_target()).await.answer.expect(200);
+        browser.open("/console/Tenant").await.answer.expect(200);
     }
 
     async fn external_people_administer_in_the_console(world: World) {

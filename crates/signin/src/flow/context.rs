@@ -5,7 +5,7 @@ use std::{collections::HashMap, sync::Arc};
 use chancery_flow::{Action, AppFacts, Due, DueAction, Flow, Method, Proof, Step, next};
 use chancery_management::user_questionnaire_item::Item;
 use chancery_record::Timestamp;
-use chancery_resource::{AppContext, Problem, Tx};
+use chancery_resource::{AppContext, CONSOLE, Problem, Tx};
 use chancery_userstore::password::change_at_sign_in::{PasswordState, password_state};
 use uuid::Uuid;
 
@@ -17,6 +17,7 @@ use crate::{
     },
     person::{
         Admitted, StoreUser,
+        consent::is_for_platform,
         context::context_of_store,
         external_claims::ExternalClaims,
         names::{NameQuery, Names, names_of},
@@ -174,7 +175,9 @@ impl FlowContext {
             let names = names.get(&session.id);
             names.zip(self.login_hint.as_ref()).is_some_and(|(names, hint)| names.matches_hint(hint))
         };
-        let facts: Vec<_> = sessions.iter().map(|session| session.facts(fits(session))).collect();
+        let is_for_platform = self.application.id == CONSOLE || is_for_platform(&flow.request().requested);
+        let facts: Vec<_> =
+            sessions.iter().map(|session| session.facts(fits(session), is_for_platform)).collect();
         let tenants = self.application.tenant_facts(self.issuing);
         let app = AppFacts { tenants: &tenants, in_range: &self.in_range, sessions: &facts };
         let (read, mut admitted, mut questions) = (flow.clone(), None, Vec::new());

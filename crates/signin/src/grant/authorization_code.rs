@@ -80,6 +80,7 @@ pub fn issue(
         instance: signed_in.instance,
         session: Some(session),
         auth_time: signed_in.auth_time.0.div_euclid(1000),
+        proven_at: Some(signed_in.proven_at.0),
         acr: signed_in.acr.name().to_owned(),
         amr: signed_in.amr.iter().map(|word| (*word).to_owned()).collect(),
         scope,

@@ -24,6 +24,9 @@ pub struct Granted {
     pub session: Option<Uuid>,
     /// When the person proved a first factor, in seconds since 1970.
     pub auth_time: i64,
+    /// When that was proven to this server, in ms since 1970; none in a code or a grant from before it was recorded.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub proven_at: Option<i64>,
     /// `acr`
     pub acr: String,
     /// `amr`

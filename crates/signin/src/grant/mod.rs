@@ -104,11 +104,12 @@ impl Grant {
             app.master.seal(&associated_data(self.id), &text).into(),
             self.started_on.0.into(),
             retained_until(until).0.into(),
+            granted.proven_at.into(),
         ];
         let insert = StateTable::SignInGrant.insert(
             "(id, session_id, issuing_tenant_id, tenant_id, person_id, client_app_id, idp_instance_id, scope, \
-             is_offline, salt, sealed, started_on, used_on, expires_on, generation) \
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?12, ?13, 0)",
+             is_offline, salt, sealed, started_on, used_on, expires_on, proven_on, generation) \
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?12, ?13, ?14, 0)",
         );
         tx.queue(&insert, parameters)?;
         let context = context_of_person(app, granted.person, self.started_on);

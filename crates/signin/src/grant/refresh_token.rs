@@ -77,6 +77,7 @@ mod tests {
             instance: id,
             session: None,
             auth_time: 0,
+            proven_at: None,
             acr: "sfa".into(),
             amr: vec!["pwd".into()],
             scope: "openid offline_access".into(),

@@ -124,6 +124,7 @@ impl Provider<'_> {
                 instance: signed_in.instance,
                 session: None,
                 auth_time: signed_in.auth_time.0.div_euclid(1000),
+                proven_at: Some(signed_in.proven_at.0),
                 acr: signed_in.acr.name().to_owned(),
                 amr: signed_in.amr.iter().map(|word| (*word).to_owned()).collect(),
                 scope: scope.join(" "),

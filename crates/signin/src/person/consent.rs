@@ -48,17 +48,21 @@ pub fn consent_of(
 }
 
 /// Whether a resource of the platform is requested.
-fn is_for_platform(requested: &[String]) -> bool {
+pub fn is_for_platform(requested: &[String]) -> bool {
     requested.iter().any(|word| PLATFORM.contains(&word.as_str()))
 }
 
-/// Whether the person has granted the person's rights at the platform to the client app.
+/// Whether the person has granted the person's rights at the platform to the client app, and no external instance of the person was
+/// reviewed since: until then somebody else could have signed in by it as the person.
 fn has_platform_consent(
     tx: &mut Tx<'_>,
     application: &Application,
     person: Uuid,
 ) -> Result<bool, StoreError> {
-    let text = "SELECT 1 FROM sign_in_consent WHERE client_app_id = ?1 AND person_id = ?2 AND platform_given_on IS NOT NULL";
+    let text = "SELECT 1 FROM sign_in_consent c WHERE c.client_app_id = ?1 AND c.person_id = ?2 \
+        AND c.platform_given_on IS NOT NULL AND NOT EXISTS (SELECT 1 FROM application_user u \
+        JOIN application_identity a ON a.application_user_rid = u.rid JOIN idp_instance i ON i.id = a.idp_instance_id \
+        WHERE u.id = c.person_id AND i.settings_confirmed_on > c.platform_given_on)";
     Ok(tx.one(text, &[application.id.into(), person.into()], |_| Ok(()))?.is_some())
 }
 

@@ -112,6 +112,7 @@ fn read(
         instance,
         session: None,
         auth_time: 0,
+        proven_at: None,
         acr: String::new(),
         amr: vec![String::new()],
         scope,

@@ -6,7 +6,7 @@ pub mod sign_in_record;
 use base64::{Engine as _, prelude::BASE64_URL_SAFE_NO_PAD};
 use chancery_application::{SignOutScope, sign_out};
 use chancery_flow::{Identified, Proof, SessionFacts, SignedIn};
-use chancery_record::Timestamp;
+use chancery_record::{Timestamp, Value};
 use chancery_resource::settings::{Options, TenantOption};
 use chancery_resource::{Context, MasterKey, Problem, SignInEvent, random};
 use chancery_store::{Error, StateTable, Tx};
@@ -65,16 +65,19 @@ pub struct Session {
     pub used_on: Timestamp,
     /// When it began.
     pub started_on: Timestamp,
+    /// Whether the settings of the instance were reviewed since its last first factor.
+    pub precedes_review: bool,
 }
 
 impl Session {
-    /// The session as input of the state machine.
-    pub fn facts(&self, fits_login_hint: bool) -> SessionFacts {
+    /// The session as input of the state machine. At the platform, one from before the review of the instance needs new proofs.
+    pub fn facts(&self, fits_login_hint: bool, is_for_platform: bool) -> SessionFacts {
+        let counts = !(is_for_platform && self.precedes_review);
         SessionFacts {
             id: self.id,
             tenant: self.tenant,
             person: self.person,
-            proofs: self.proofs.clone(),
+            proofs: if counts { self.proofs.clone() } else { Vec::new() },
             fits_login_hint,
         }
     }
@@ -84,7 +87,9 @@ impl Session {
 pub fn load(tx: &mut Tx<'_>, cookie: Option<&SessionCookie>, now: Timestamp) -> Result<Vec<Session>, Error> {
     let Some(cookie) = cookie else { return Ok(Vec::new()) };
     let text = format!(
-        "SELECT id, tenant_id, person_id, proofs, is_kept, used_on, started_on, idp_instance_id FROM sign_in_session \
+        "SELECT id, tenant_id, person_id, proofs, is_kept, used_on, started_on, idp_instance_id, \
+         EXISTS (SELECT 1 FROM idp_instance i WHERE i.id = s.idp_instance_id AND i.settings_confirmed_on IS NOT NULL \
+         AND (s.proven_on IS NULL OR s.proven_on <= i.settings_confirmed_on)) FROM sign_in_session s \
          WHERE (browser = ?1 OR (former_browser = ?1 AND former_until > ?2)) AND ended_on IS NULL \
          AND expires_on > ?2 ORDER BY started_on, id LIMIT {MOST}"
     );
@@ -101,6 +106,7 @@ pub fn load(tx: &mut Tx<'_>, cookie: Option<&SessionCookie>, now: Timestamp) -> 
             used_on: Timestamp(row.int(5)?),
             started_on: Timestamp(row.int(6)?),
             instance: row.id(7)?,
+            precedes_review: row.bool(8)?,
         });
         Ok(())
     })?;
@@ -205,18 +211,20 @@ pub fn establish(
         let until = now.plus(FORMER_MS);
         tx.queue(&text, vec![former.digest.clone().into(), new.digest.clone().into(), until.0.into()])?;
     }
+    let proven_on = Value::Int(identified.proven_at.0);
     let proofs = serde_json::to_string(&identified.proofs)
         .map_err(|_| Error::Internal("proofs cannot be written".into()))?;
     if let Some(was) = known.iter().find(|session| Some(session.id) == identified.session) {
         let is_persistent = was.is_persistent || is_persistent;
         let until = expiry(options, is_persistent, was.started_on, now);
         let text = StateTable::SignInSession.update(
-            "SET proofs = ?2, is_kept = ?3, used_on = ?4, expires_on = ?5, idp_instance_id = ?6 WHERE id = ?1",
+            "SET proofs = ?2, is_kept = ?3, used_on = ?4, expires_on = ?5, idp_instance_id = ?6, proven_on = ?7 \
+             WHERE id = ?1",
         );
         let (until, instance) = (until.0.into(), identified.instance.into());
         tx.queue(
             &text,
-            vec![was.id.into(), proofs.into(), is_persistent.into(), now.0.into(), until, instance],
+            vec![was.id.into(), proofs.into(), is_persistent.into(), now.0.into(), until, instance, proven_on],
         )?;
         if let Some(external_claims) = external_claims {
             store_claims(tx, &context.app.master, was.id, external_claims)?;
@@ -232,8 +240,8 @@ pub fn establish(
     }
     let id = context.new_id();
     let text = StateTable::SignInSession.insert(
-        "(id, browser, tenant_id, person_id, proofs, is_kept, started_on, used_on, expires_on, idp_instance_id) \
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?7, ?8, ?9)",
+        "(id, browser, tenant_id, person_id, proofs, is_kept, started_on, used_on, expires_on, idp_instance_id, \
+         proven_on) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?7, ?8, ?9, ?10)",
     );
     let parameters = vec![
         id.into(),
@@ -245,6 +253,7 @@ pub fn establish(
         now.0.into(),
         expiry(options, is_persistent, now, now).0.into(),
         identified.instance.into(),
+        proven_on,
     ];
     tx.queue(&text, parameters)?;
     if let Some(external_claims) = external_claims {

@@ -127,5 +127,5 @@ pub static OPERATIONS: &[Op] = &[
 
 /// The associated data of the personal data in a record.
 pub fn associated_data(column: &str, id: Uuid) -> String {
-    chancery_resource::personal_associated_data(&SIGN_IN_RECORD, column, id)
+    chancery_resource::personal_associated_data(SIGN_IN_RECORD.name, column, id)
 }

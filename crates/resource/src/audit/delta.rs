@@ -14,7 +14,7 @@ use super::{
 };
 use crate::{
     Answer, Call, LIST, Problem, ProblemKind, QueryParameter, Shape, read::rows::add_items,
-    write::integrity::visible,
+    read::visible::visible,
 };
 
 /// The query parameters of a delta.

@@ -11,9 +11,11 @@ use crate::{
     audit::{
         event::{Event, SIGN_INS},
         placement::Placement,
+    },
+    seal::{
+        sealed::entry_associated_data,
         signer::{AuditSigner, DigestedContent},
     },
-    seal::sealed::entry_associated_data,
 };
 
 const CATEGORY: &str = "DatabaseRecordChange";

@@ -10,8 +10,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value as Json, json};
 use uuid::Uuid;
 
-use super::{entry::to_json, event::SIGN_INS, event_cursor::EventCursor};
-use crate::{Call, Context, JsonForm, Problem, Scope, Shape, write::integrity::visible};
+use super::{entry::to_json, event::SIGN_INS};
+use crate::{Call, Context, EventCursor, JsonForm, Problem, Scope, Shape, read::visible::visible};
 
 /// The answer of a feed.
 pub static FEED: JsonForm = JsonForm { name: "EventFeed", schema: feed_schema };

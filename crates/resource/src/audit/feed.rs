@@ -9,11 +9,10 @@ use serde_json::json;
 use super::{
     entry::to_json,
     envelope::{Delivered, FEED, StoredEnvelope, VisibleIds, delivered},
-    event_cursor::{EventCursor, TrailState},
 };
 use crate::{
-    Answer, Call, Context, Custom, Mode, Problem, ProblemKind, Purpose, QueryParameter, Reply, Request,
-    Scope, Shape, Sql, Work,
+    Answer, Call, Context, Custom, EventCursor, Mode, Problem, ProblemKind, Purpose, QueryParameter, Reply,
+    Request, Scope, Shape, Sql, TrailState, Work,
 };
 
 /// The cursor to continue from.

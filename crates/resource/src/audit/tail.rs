@@ -1,45 +1,24 @@
 //! The end of a trail, read once for all followers in this process. Events are cached in the form for readers;
 //! each reader's visibility is checked when they are taken.
 
-use std::{
-    borrow::Cow,
-    collections::VecDeque,
-    ops::Range,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-};
+use std::{borrow::Cow, sync::Arc};
 
 use chancery_record::Timestamp;
 use chancery_store::{Mode, Store};
-use tokio::sync::watch;
 use uuid::Uuid;
 
 use super::{
     entry::to_json,
     envelope::{Delivered, actor},
-    event_cursor::{EventCursor, TrailState},
     feed::{EventPage, EventQuery, Outgoing, write_event},
 };
-use crate::{AppContext, Context, Problem, Scope};
+use crate::{
+    AppContext, Context, EventCursor, Problem, Scope, Tail, TailEvent, TrailState,
+    declare::call::tail_cache::{Lookup, MAX_CACHED},
+};
 
-/// The most cached events of a trail, and the most bytes of their envelopes.
-const MAX_CACHED: (usize, usize) = (1_000, 1 << 20);
 /// Bytes of a stream that are written at once.
 const CHUNK_SIZE: usize = 64 << 10;
-
-/// An event in the cache, shared by all readers.
-pub struct TailEvent {
-    at: EventCursor,
-    id: String,
-    /// The cursor after it, for readers.
-    cursor: String,
-    kind: String,
-    subject: String,
-    scope: [Option<Uuid>; 4],
-    /// The actor, and its range in the envelope.
-    actor: Option<(Uuid, Range<usize>)>,
-    /// The envelope, with the actor.
-    body: String,
-}
 
 /// A reader: its scope, and its id.
 pub type Viewer<'a> = (&'a Scope, Option<Uuid>);
@@ -87,44 +66,7 @@ impl TailEvent {
     }
 }
 
-/// The last events of a trail.
-pub struct Tail {
-    trail: i64,
-    /// The highest position of the trail, as far as this process knows.
-    head: watch::Receiver<i64>,
-    cache: Mutex<TailCache>,
-    /// The lock of the reader that reads new events: the others wait for it.
-    fill_lock: tokio::sync::Mutex<()>,
-}
-
-/// Consecutive events.
-struct TailCache {
-    /// The cursor before them; none before the first read.
-    start: Option<EventCursor>,
-    events: VecDeque<Arc<TailEvent>>,
-    bytes: usize,
-}
-
-/// The cached events after a cursor.
-enum Lookup {
-    Events(Vec<Arc<TailEvent>>),
-    /// The cursor is at the end, where the next event will be.
-    AtEnd,
-    /// The cursor precedes the cached events, or is not one of them.
-    Outside,
-}
-
 impl Tail {
-    /// The tail of a trail, before the first read.
-    pub(super) const fn new(trail: i64, head: watch::Receiver<i64>) -> Self {
-        let cache = TailCache { start: None, events: VecDeque::new(), bytes: 0 };
-        Self { trail, head, cache: Mutex::new(cache), fill_lock: tokio::sync::Mutex::const_new(()) }
-    }
-
-    fn cache(&self) -> MutexGuard<'_, TailCache> {
-        self.cache.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// The events after a cursor, some or all. None where there are none, or the reader is too far behind: then
     /// it reads the database itself.
     pub async fn after(
@@ -172,44 +114,8 @@ impl Tail {
             }
             Err(problem) => {
                 // an older state may have been restored
-                *self.cache() = TailCache { start: None, events: VecDeque::new(), bytes: 0 };
+                self.cache().clear();
                 Err(problem)
-            }
-        }
-    }
-}
-
-impl TailCache {
-    fn end(&self) -> Option<EventCursor> {
-        self.events.back().map(|event| event.at).or(self.start)
-    }
-
-    fn after(&self, cursor: EventCursor) -> Lookup {
-        let (Some(start), Some(end)) = (self.start, self.end()) else { return Lookup::AtEnd };
-        if cursor == end || cursor.position > end.position {
-            return Lookup::AtEnd;
-        }
-        let next = self.events.partition_point(|event| event.at.position <= cursor.position);
-        let last = next.checked_sub(1).and_then(|last| self.events.get(last));
-        if last.map_or(start, |event| event.at) == cursor {
-            Lookup::Events(self.events.range(next..).cloned().collect())
-        } else {
-            Lookup::Outside
-        }
-    }
-
-    /// Adds events after a cursor, in place of all others where these end at another one.
-    fn add(&mut self, cursor: EventCursor, events: Vec<TailEvent>) {
-        if self.end() != Some(cursor) {
-            *self = Self { start: Some(cursor), events: VecDeque::new(), bytes: 0 };
-        }
-        for event in events {
-            self.bytes += event.body.len();
-            self.events.push_back(Arc::new(event));
-            while self.events.len() > MAX_CACHED.0 || self.bytes > MAX_CACHED.1 {
-                let Some(first) = self.events.pop_front() else { break };
-                self.bytes -= first.body.len();
-                self.start = Some(first.at);
             }
         }
     }

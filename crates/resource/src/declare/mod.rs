@@ -1,8 +1,11 @@
-//! The declaration of a resource: its shape, the rules of its fields, relations, references, operations.
+//! The declaration of a resource: its shape, the rules of its fields, relations, references, operations. Declared functions
+//! get a `call`, and a call names its operation, so both are here.
 
+pub mod call;
 pub mod custom;
 pub mod deletes;
 pub mod operation;
+pub mod plan;
 pub mod platform;
 pub mod protection;
 pub mod query;
@@ -15,6 +18,7 @@ pub mod rules;
 pub mod service;
 pub mod shape;
 pub mod standard;
+pub mod stored_row;
 pub mod writes;
 
 /// Requires that a declaration holds, at compile time: a false one is a compile error with `fault`.

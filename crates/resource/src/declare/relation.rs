@@ -5,6 +5,9 @@ use chancery_store::Tx;
 
 use crate::{Problem, Shape};
 
+/// The most ids of one call.
+pub const MAX_RELATED: usize = 100_000;
+
 /// New links of a row, as the input of the rule on them.
 pub struct NewLinks<'a> {
     /// The resource of the row.

@@ -7,9 +7,7 @@ use chancery_record::{
 };
 use chancery_store::Tx;
 
-use crate::{
-    Context, Problem, ProblemKind, Shape, Work, call::work::Steps, read::emit::StoredRow, write::integrity,
-};
+use crate::{Context, Problem, ProblemKind, Shape, Steps, StoredRow, Work};
 
 /// The fields of the record `R` in a body: with a value, or emptied.
 pub struct ProvidedFields<'a, R> {
@@ -149,29 +147,8 @@ pub type ValidateRows =
     fn(Writer<'_>, &mut Tx<'_>, &mut [ProposedRow<'_>]) -> Result<Vec<Violation>, Problem>;
 
 impl Shape {
-    /// The violations by rows to be written together: for each the index of the row, the problem type and the
-    /// error.
-    pub(crate) fn find_violations(
-        &self,
-        writer: Writer<'_>,
-        tx: &mut Tx<'_>,
-        rows: &mut [ProposedRow<'_>],
-        base: impl Fn(usize) -> String,
-    ) -> Result<Vec<(usize, ProblemKind, FieldError)>, Problem> {
-        let mut violations = match self.writes.validate_rows {
-            Some(validate) => validate(writer, tx, rows)?,
-            None => Vec::new(),
-        };
-        violations.extend(integrity::find_unknown_parents(self, writer.context, tx, rows)?);
-        violations.extend(integrity::find_full_parents(self, tx, rows)?);
-        let errors = violations.into_iter().map(|Violation { row, kind, field, detail }| {
-            (row, kind, self.error_at(&base(row), field, detail))
-        });
-        Ok(errors.collect())
-    }
-
     /// An error of a field, at its member of the body; at the body itself where this form has no such member.
-    fn error_at(&self, base: &str, field: &Field, detail: String) -> FieldError {
+    pub(crate) fn error_at(&self, base: &str, field: &Field, detail: String) -> FieldError {
         let Some(field) = self.own(field) else { return FieldError::new(base, detail) };
         let Access { create, put, patch, shown, .. } = field.access;
         if create || put || patch || shown || self.base.is_none() {

@@ -9,8 +9,8 @@ use chancery_record::{
 
 use crate::{
     Owner, Parent, Problem, Reach, Relation, Unique,
+    declare::plan::Plan,
     declare::{deletes::Deletes, reads::Reads, require, writes::Writes},
-    read::statements::Plan,
 };
 
 /// Whether rows belong to a person, so that their contents in the audit trail are encrypted under that person's

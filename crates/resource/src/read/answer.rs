@@ -4,12 +4,11 @@ use chancery_record::{Record, Value, write_cell, write_string};
 use chancery_store::Tx;
 
 use crate::{
-    Answer, Call, Context, Problem, Reply, Shape, Sql,
-    read::emit::{Out, StoredRow, write_row, write_values},
+    Answer, Call, Context, Out, OwnerRow, Problem, Reply, Shape, Sql, StoredRow,
+    read::emit::{write_row, write_values},
     read::load::{load, number_of, select_key},
     read::nested,
     read::precondition::{minimal, token_in, version_tag},
-    write::change::OwnerRow,
 };
 
 /// Answers with the row that a statement of [`Shape::select`] returns.

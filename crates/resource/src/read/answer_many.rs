@@ -4,11 +4,9 @@ use chancery_record::Value;
 use chancery_store::Tx;
 
 use crate::{
-    Call, Context, MAX_RELATED, Problem, ProblemKind, Shape,
-    read::emit::{StoredRow, shown_members, write_no_relations, write_values},
-    read::nested,
-    read::sql::LIST,
-    write::relate::count_links,
+    Call, Context, LIST, MAX_RELATED, Problem, ProblemKind, Shape, StoredRow,
+    read::emit::{shown_members, write_no_relations, write_values},
+    read::nested::{self, count_links},
 };
 
 /// Writes a new row, whose sets are empty.

@@ -1,175 +1,14 @@
 //! Writing answers: resources as JSON, in constant memory.
 
-use chancery_record::{
-    Column, Field, FieldOf, FieldType, Mismatch, Record, Sealing, Value, json_of, write_cell,
-};
+use chancery_record::{Cell, Column, Field, Kind, Sealing, Value, json_of, write_cell};
 use chancery_store::Row;
 
 use crate::{
-    Context, MasterKey, Personal, Problem, Scope, Shape,
-    seal::sealed::{is_sealed, open_secret, reveal},
-    write::change::OwnerRow,
+    Context, MasterKey, OwnerRow, Scope, Shape,
+    seal::sealed::{
+        PersonKey, entry_associated_data, is_sealed, open_personal, open_secret, personal_associated_data,
+    },
 };
-
-/// A part of an answer that is sent while the operation is still running.
-pub enum Part {
-    /// Status and headers, before the first bytes.
-    Head(u16, Vec<(&'static str, String)>),
-    /// Bytes of the body.
-    Bytes(Vec<u8>),
-    /// The end of a complete body. Without it the connection must show the recipient that the body is
-    /// incomplete.
-    End,
-}
-
-/// Receives parts of an answer; `false` when the recipient is disconnected.
-pub type Sink = Box<dyn FnMut(Part) -> bool + Send>;
-
-/// Bytes of a list collected before they are sent.
-const FLUSH_SIZE: usize = 64 << 10;
-
-/// The body of an answer: collected in memory, and sent from there when it grows.
-#[derive(Default)]
-pub struct Out {
-    /// The unsent bytes.
-    pub bytes: Vec<u8>,
-    /// The `ETag` of the body, where it is not computed from the bytes.
-    pub tag: Option<String>,
-    sink: Option<Sink>,
-    head: Option<(u16, Vec<(&'static str, String)>)>,
-    sent: bool,
-}
-
-impl Out {
-    /// A body that is sent to `sink` when it grows over a bound.
-    pub fn streaming(sink: Sink) -> Self {
-        Self { sink: Some(sink), ..Self::default() }
-    }
-
-    /// Restarts the body, when the operation runs again.
-    pub fn restart(&mut self) -> Result<(), Problem> {
-        self.bytes.clear();
-        self.tag = None;
-        if self.sent { Err(disconnected()) } else { Ok(()) }
-    }
-
-    /// Allows parts to be sent from now on, with this status and these headers.
-    pub fn begin(&mut self, status: u16, headers: Vec<(&'static str, String)>) {
-        if !self.sent {
-            self.head = Some((status, headers));
-        }
-    }
-
-    /// Sends the collected bytes if there are many.
-    pub fn flush_if_large(&mut self) -> Result<(), Problem> {
-        if self.bytes.len() < FLUSH_SIZE {
-            return Ok(());
-        }
-        let Some(sink) = &mut self.sink else { return Ok(()) };
-        if let Some((status, headers)) = self.head.take() {
-            self.sent = true;
-            if !sink(Part::Head(status, headers)) {
-                return Err(disconnected());
-            }
-        }
-        if self.sent && !sink(Part::Bytes(std::mem::take(&mut self.bytes))) {
-            return Err(disconnected());
-        }
-        Ok(())
-    }
-
-    /// Sends the rest, if a part was sent before.
-    pub fn finish(&mut self) {
-        if let (true, Some(sink)) = (self.sent, &mut self.sink) {
-            let _ = sink(Part::Bytes(std::mem::take(&mut self.bytes))) && sink(Part::End);
-        }
-    }
-}
-
-fn disconnected() -> Problem {
-    Problem::invalid("The reader of this answer went away.")
-}
-
-/// A row read for a change: its number and the values of its fields.
-#[derive(Clone, Debug)]
-pub struct StoredRow {
-    /// Its number.
-    pub rid: i64,
-    /// The number of the newest audit entry of its own changes; 0 where there is none.
-    pub last_entry: i64,
-    /// The values of its fields, in order.
-    pub values: Vec<Value>,
-    /// Its owner.
-    pub owner: Option<OwnerRow>,
-}
-
-impl StoredRow {
-    /// Reads a row of [`Shape::select`].
-    pub(crate) fn read(
-        shape: &Shape,
-        scope: &Scope,
-        owner: Option<&OwnerRow>,
-        row: &Row<'_>,
-    ) -> Result<Self, chancery_store::Error> {
-        let mut column = 0;
-        let values = shape.fields.iter().map(|field| {
-            Ok(match field.access.column {
-                Column::Own | Column::Derived => {
-                    column += 1;
-                    row.value(column, &field.kind)?
-                }
-                Column::Unstored => Value::Null,
-                Column::Scope => Value::from(scope.store_id()),
-                Column::Owner => Value::from(owner.map(|owner| owner.id)),
-            })
-        });
-        let values = values.collect::<Result<_, chancery_store::Error>>()?;
-        let last_entry = shape.plan().last_entry_column.map_or(Ok(0), |column| row.int(column))?;
-        Ok(Self { rid: row.int(0)?, last_entry, values, owner: owner.cloned() })
-    }
-
-    /// The row as the owner of others.
-    ///
-    /// # Errors
-    /// A resource whose key is no id owns nothing.
-    pub fn as_owner(&self, shape: &Shape) -> Result<OwnerRow, Problem> {
-        let Value::Id(id) = *self.value(shape.plan().key) else {
-            return Err(chancery_store::Error::Internal(format!("{} owns nothing", shape.name)).into());
-        };
-        let person_key = match shape.personal {
-            Personal::Is(field) => match field.value(&self.values) {
-                Value::Bytes(key) => Some(key.clone()),
-                _ => None,
-            },
-            _ => None,
-        };
-        Ok(OwnerRow { rid: self.rid, id, person_key })
-    }
-
-    /// The same row with other values.
-    #[must_use]
-    pub fn with(&self, values: Vec<Value>) -> Self {
-        Self { rid: self.rid, last_entry: self.last_entry, values, owner: self.owner.clone() }
-    }
-
-    /// The value of the field at this index.
-    pub(crate) fn value(&self, index: usize) -> &Value {
-        self.values.get(index).unwrap_or(&Value::Null)
-    }
-
-    /// The value of a field.
-    ///
-    /// # Errors
-    /// The row is of another record, or the value does not fit.
-    pub fn get<R: Record, T: FieldType>(&self, field: FieldOf<R, T>) -> Result<T, Mismatch> {
-        field.get(&self.values)
-    }
-
-    /// The text of a field; `None` where it has none.
-    pub fn text<R: Record, T: FieldType>(&self, field: FieldOf<R, T>) -> Option<&str> {
-        field.text(&self.values)
-    }
-}
 
 /// Writes a row of [`Shape::select`] as an object without its closing brace, so that nested arrays can
 /// follow.
@@ -208,6 +47,48 @@ pub fn write_row(
         }
     }
     Ok(())
+}
+
+/// A member of a row for an answer: decrypted where it is sealed, null where its key was destroyed.
+fn reveal(
+    master: &MasterKey,
+    scope: &Scope,
+    shape: &Shape,
+    field: &Field,
+    row: &Row<'_>,
+    column: usize,
+) -> Result<Value, chancery_store::Error> {
+    let cell = row.cell(column)?;
+    Ok(match field.access.sealing {
+        Sealing::Open => cell.to_value(),
+        Sealing::Secret => {
+            let Cell::Text(text) = cell else { return Ok(cell.to_value()) };
+            if !is_sealed(text) {
+                return Ok(cell.to_value());
+            }
+            if !scope.reveals() {
+                return Ok(Value::Null);
+            }
+            let key = shape.plan().key_column.map_or(Ok(Value::Null), |at| row.id(at).map(Value::Id))?;
+            open_secret(master, shape.table, field.column, &key, text).into()
+        }
+        Sealing::Person => {
+            let (id, key_column) = shape.plan().person_columns;
+            if row.is_null(id)? {
+                return Ok(cell.to_value());
+            }
+            if row.is_null(key_column)? {
+                return Ok(Value::Null);
+            }
+            let key = PersonKey::open(master, row.id(id)?, row.bytes(key_column)?);
+            let has_id = shape.fields.get(shape.plan().key).is_some_and(|key| matches!(key.kind, Kind::Id));
+            let associated_data = match shape.plan().key_column.filter(|_| has_id) {
+                Some(at) => personal_associated_data(shape.name, field.column, row.id(at)?),
+                None => entry_associated_data(row.int(0)?, field.column),
+            };
+            key.and_then(|key| open_personal(&key, &associated_data, cell)).unwrap_or(Value::Null)
+        }
+    })
 }
 
 /// Writes values as an object without its closing brace, as [`write_row`] would write the row.

@@ -7,15 +7,12 @@ use chancery_record::{Field, FieldOf, FieldType, Record, Value};
 use chancery_store::Tx;
 
 use crate::{
-    Answer, Call, Context, Problem, Relation, Reply, Shape, Sql,
-    audit::event_cursor::TrailState,
+    Answer, Call, Context, LIST, OwnerRow, Problem, Relation, Reply, Shape, Sql, TrailState,
     read::emit::write_row,
     read::filter_sql::{LinkedToOne, Visibility, add_filter},
     read::load::{find_row, owner_of},
     read::page::{Page, Position, sort_value},
     read::rows::Rows,
-    read::sql::LIST,
-    write::change::OwnerRow,
 };
 
 pub fn list(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {

@@ -7,8 +7,8 @@ use chancery_store::{Row, Tx};
 use uuid::Uuid;
 
 use crate::{
-    Call, Context, OwnerRow, Personal, Problem, ProblemKind, Shape, Sql, call::request::Request,
-    read::emit::StoredRow, read::filter_sql::add_prefix, read::sql::LIST,
+    Call, Context, LIST, OwnerRow, Personal, Problem, ProblemKind, Request, Shape, Sql, StoredRow,
+    read::filter_sql::add_prefix,
 };
 
 /// The owning row, which comes first in the path.

@@ -2,7 +2,6 @@
 
 pub mod answer;
 pub mod answer_many;
-pub mod cursor;
 pub mod emit;
 pub mod filter;
 pub mod filter_sql;
@@ -15,6 +14,5 @@ pub mod precondition;
 pub mod refusals;
 pub mod rows;
 pub mod slice;
-pub mod sql;
-pub mod statements;
 pub mod unchanged;
+pub mod visible;

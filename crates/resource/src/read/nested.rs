@@ -4,7 +4,8 @@ use chancery_record::{Cell, Sealing, Value, write_cell};
 use chancery_store::{Row, Tx};
 
 use crate::{
-    Out, Problem, Relation, Scope, Shape, Sql, read::emit::write_no_relations, seal::sealed::is_sealed,
+    LIST, MAX_RELATED, Out, Problem, ProblemKind, Relation, Scope, Shape, Sql,
+    read::emit::write_no_relations, seal::sealed::is_sealed,
 };
 
 /// Links of one relation that are read at a time, for all rows at hand. Where there are more, the rest is read
@@ -265,4 +266,32 @@ fn write_rest(
             return Ok(());
         }
     }
+}
+
+/// Refuses rows whose sets hold more than [`MAX_RELATED`] together.
+///
+/// # Errors
+/// Too many.
+pub fn count_links(tx: &mut Tx<'_>, relation: &Relation, rows: &[i64]) -> Result<(), Problem> {
+    let mut count = 0;
+    for chunk in rows.chunks(LIST) {
+        let Relation { table, own, .. } = relation;
+        let mut sql = Sql::new(format!("SELECT COUNT(*) FROM (SELECT 1 FROM {table} m WHERE m.{own} IN "));
+        sql.add_list(chunk.iter().copied().map(Value::Int));
+        sql.add(&format!(" LIMIT {}) n", MAX_RELATED + 1));
+        count += tx.one(&sql.text, &sql.parameters, |row| row.int(0))?.unwrap_or(0);
+        if usize::try_from(count).is_ok_and(|count| count > MAX_RELATED) {
+            return Err(too_many(relation));
+        }
+    }
+    Ok(())
+}
+
+/// The problem of a set that is too large for one call.
+pub fn too_many(relation: &Relation) -> Problem {
+    let detail = format!(
+        "{} holds too many to be replaced or patched as a whole. Add and remove by ids instead.",
+        relation.name
+    );
+    Problem::new(ProblemKind::PayloadTooLarge, detail)
 }

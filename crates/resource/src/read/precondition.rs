@@ -1,64 +1,15 @@
 //! Conditions on an operation's item (RFC 9110, section 13), and the tags that they compare.
 
-use std::borrow::Cow;
-
 use aws_lc_rs::digest::{Context, SHA256};
 use chancery_record::Value;
 use chancery_store::Tx;
 
 use crate::{
-    Answer, Call, Context as CallContext, Problem, ProblemKind, Scope, Shape,
-    call::digest::{etag, tag_of},
+    Answer, Call, Context as CallContext, Out, Preconditions, Problem, Scope, Shape, StoredRow,
+    declare::call::digest::{etag, tag_of},
     read::answer::write_stored_to,
-    read::emit::{Out, StoredRow},
     read::nested,
 };
-
-/// The conditions of RFC 9110, section 13.
-#[derive(Clone, Debug, Default)]
-pub struct Preconditions {
-    /// `If-Match`
-    pub if_match: Option<String>,
-    /// `If-None-Match`
-    pub if_none_match: Option<String>,
-}
-
-impl Preconditions {
-    /// Whether `If-Match` holds: it contains the item's `ETag` or its quoted token.
-    fn matches(&self, tag: &str, token: Option<&str>) -> bool {
-        let Some(expected) = &self.if_match else { return true };
-        let is_token = |one: &str| token.is_some_and(|token| one == format!("\"{token}\""));
-        expected.split(',').map(uncoded).any(|one| one == "*" || one == tag || is_token(&one))
-    }
-
-    /// Evaluates the conditions for reading an existing item; returns the response status.
-    ///
-    /// # Errors
-    /// `If-Match` does not hold.
-    pub fn evaluate(&self, tag: &str, token: Option<&str>) -> Result<u16, Problem> {
-        if !self.matches(tag, token) {
-            return Err(precondition_failed(tag.to_owned()));
-        }
-        // by weak comparison
-        let known = self.if_none_match.as_ref().is_some_and(|known| {
-            let tag = tag.trim_start_matches("W/");
-            known.split(',').map(uncoded).any(|one| one == "*" || one.trim_start_matches("W/") == tag)
-        });
-        Ok(if known { 304 } else { 200 })
-    }
-}
-
-/// The tag without the suffix of the content coding of the body.
-fn uncoded(tag: &str) -> Cow<'_, str> {
-    let tag = tag.trim();
-    let coded = [".zstd\"", ".br\"", ".gzip\""].iter().find_map(|coding| tag.strip_suffix(coding));
-    coded.map_or(Cow::Borrowed(tag), |tag| Cow::Owned(format!("{tag}\"")))
-}
-
-fn precondition_failed(current: String) -> Problem {
-    let detail = "If-Match names another state of the item. Read it again and send its present ETag.";
-    Problem::new(ProblemKind::PreconditionFailed, detail).with_header("etag", current)
-}
 
 /// The token in the JSON of an item. A caller's text cannot be mistaken for it, because quotes in text are
 /// escaped.
@@ -103,7 +54,7 @@ pub fn check_match(
     write_stored_to((context, out), tx, shape, was)?;
     let current = out.tag.take().unwrap_or_else(|| etag(&out.bytes));
     out.bytes.clear();
-    if preconditions.matches(&current, None) { Ok(()) } else { Err(precondition_failed(current)) }
+    preconditions.check(&current, None)
 }
 
 /// The concurrency token of a row.

@@ -3,9 +3,8 @@
 use chancery_store::Tx;
 
 use crate::{
-    Call, Problem, Shape, Sql,
-    read::{emit::write_row, nested, page::Position, sql::LIST},
-    write::change::OwnerRow,
+    Call, LIST, OwnerRow, Problem, Shape, Sql,
+    read::{emit::write_row, nested, page::Position},
 };
 
 /// A chunk of rows as JSON, without their nested arrays.

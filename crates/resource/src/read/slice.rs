@@ -6,9 +6,8 @@ use chancery_record::{Field, Value};
 use chancery_store::Tx;
 
 use crate::{
-    Context, Expression, Problem, Relation, Shape, Sql,
+    Context, Expression, Problem, Relation, Shape, Sql, StoredRow,
     read::{
-        emit::StoredRow,
         filter_sql::LinkedToOne,
         last_change::{LastChange, is_last_change},
         list::Reading,

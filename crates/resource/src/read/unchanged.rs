@@ -5,16 +5,7 @@ use std::collections::HashMap;
 use chancery_record::{FieldError, FieldErrors, Value};
 use chancery_store::Tx;
 
-use crate::{Call, LIST, Problem, ProblemKind, Shape, read::load::key_name};
-
-/// Rows as they were read: their shape, and their keys with their concurrency tokens.
-#[derive(Clone)]
-pub struct Unchanged {
-    /// The resource of the rows.
-    pub shape: &'static Shape,
-    /// Each row's key, and its token at that time.
-    pub tokens: Vec<(String, String)>,
-}
+use crate::{Call, LIST, Problem, ProblemKind, Unchanged, read::load::key_name};
 
 /// Refuses an operation if rows were changed since they were read, and reports each of them.
 ///

@@ -10,7 +10,7 @@ use aws_lc_rs::{
 };
 use chancery_record::Secret;
 
-use crate::random;
+use super::random::random;
 
 /// The master key of an installation.
 #[derive(Clone)]

@@ -1,5 +1,7 @@
-//! Encryption at rest: sealed values and their keys.
+//! Encryption at rest and its keys, sealed cursors, the signatures of audit entries, random bytes.
 
+pub mod cursor;
 pub mod master_key;
-pub mod reseal;
+pub mod random;
 pub mod sealed;
+pub mod signer;

@@ -5,11 +5,13 @@ use std::collections::BTreeMap;
 
 use aws_lc_rs::digest::{Context, SHA256};
 use base64::{Engine as _, prelude::BASE64_STANDARD_NO_PAD};
-use chancery_record::{Cell, Field, Kind, Sealing, Secret, Value};
-use chancery_store::Row;
+use chancery_record::{Cell, Field, Secret, Value};
 use uuid::Uuid;
 
-use crate::{MasterKey, Scope, Shape, call::random::random, seal::master_key::SealingKey};
+use super::{
+    master_key::{MasterKey, SealingKey},
+    random::random,
+};
 
 /// The first character of sealed text. No text of a caller can contain it.
 pub const MARK: char = '\u{1}';
@@ -97,17 +99,16 @@ pub fn entry_associated_data(entry: i64, column: &str) -> String {
     format!("audit_entry/{column}/{entry}")
 }
 
-/// The associated data of a person's value in a row, under the person's key.
-pub fn personal_associated_data(shape: &Shape, column: &str, id: Uuid) -> String {
-    format!("{}/{column}/{id}", shape.name)
+/// The associated data of a person's value in a row of a resource, under the person's key.
+pub fn personal_associated_data(resource: &str, column: &str, id: Uuid) -> String {
+    format!("{resource}/{column}/{id}")
 }
 
-/// Encrypts a secret of a row, unless it is encrypted already.
-pub fn seal_secret(master: &MasterKey, shape: &Shape, field: &Field, key: &Value, value: &Value) -> Value {
+/// Encrypts a secret of a row of this table, unless it is encrypted already.
+pub fn seal_secret(master: &MasterKey, table: &str, field: &Field, key: &Value, value: &Value) -> Value {
     match value {
         Value::Text(text) if !text.starts_with(MARK) && !text.is_empty() => {
-            let sealed =
-                master.seal(&secret_associated_data(shape.table, field.column, key), text.as_bytes());
+            let sealed = master.seal(&secret_associated_data(table, field.column, key), text.as_bytes());
             Value::Text(format!("{MARK}{}", BASE64_STANDARD_NO_PAD.encode(sealed)))
         }
         other => other.clone(),
@@ -134,49 +135,8 @@ fn secret_associated_data(table: &str, column: &str, key: &Value) -> String {
     }
 }
 
-/// A member of a row for an answer: decrypted where it is sealed, null where its key was destroyed.
-pub fn reveal(
-    master: &MasterKey,
-    scope: &Scope,
-    shape: &Shape,
-    field: &Field,
-    row: &Row<'_>,
-    column: usize,
-) -> Result<Value, chancery_store::Error> {
-    let cell = row.cell(column)?;
-    Ok(match field.access.sealing {
-        Sealing::Open => cell.to_value(),
-        Sealing::Secret => {
-            let Cell::Text(text) = cell else { return Ok(cell.to_value()) };
-            if !is_sealed(text) {
-                return Ok(cell.to_value());
-            }
-            if !scope.reveals() {
-                return Ok(Value::Null);
-            }
-            let key = shape.plan().key_column.map_or(Ok(Value::Null), |at| row.id(at).map(Value::Id))?;
-            open_secret(master, shape.table, field.column, &key, text).into()
-        }
-        Sealing::Person => {
-            let (id, key_column) = shape.plan().person_columns;
-            if row.is_null(id)? {
-                return Ok(cell.to_value());
-            }
-            if row.is_null(key_column)? {
-                return Ok(Value::Null);
-            }
-            let key = PersonKey::open(master, row.id(id)?, row.bytes(key_column)?);
-            let has_id = shape.fields.get(shape.plan().key).is_some_and(|key| matches!(key.kind, Kind::Id));
-            let associated_data = match shape.plan().key_column.filter(|_| has_id) {
-                Some(at) => personal_associated_data(shape, field.column, row.id(at)?),
-                None => entry_associated_data(row.int(0)?, field.column),
-            };
-            key.and_then(|key| open_personal(&key, &associated_data, cell)).unwrap_or(Value::Null)
-        }
-    })
-}
-
-fn open_personal(key: &PersonKey, associated_data: &str, cell: Cell<'_>) -> Option<Value> {
+/// Decrypts a value of a person; `None` where it was encrypted under another key.
+pub fn open_personal(key: &PersonKey, associated_data: &str, cell: Cell<'_>) -> Option<Value> {
     match cell {
         Cell::Text(text) => {
             let sealed = BASE64_STANDARD_NO_PAD.decode(text.strip_prefix(MARK)?).ok()?;

@@ -8,29 +8,17 @@ use chancery_store::{Tx, raw};
 use uuid::Uuid;
 
 use crate::{
-    Context, Problem, Relation, Shape,
+    Context, OwnerRow, Problem, Relation, Shape, StoredRow,
     audit::entry::{
         Details, Entry, Links, changed_members, content, fields_with, record, record_move, to_json,
     },
     audit::person::person,
     audit::placement::Placement,
-    read::emit::StoredRow,
     seal::sealed::seal_secret,
     write::integrity::{WrittenRow, confine, register_postcondition},
     write::protect::{check_change, check_new, check_part},
     write::setter::with_setter,
 };
-
-/// The owning row of an owned resource.
-#[derive(Clone, Debug)]
-pub struct OwnerRow {
-    /// Its number.
-    pub rid: i64,
-    /// Its id.
-    pub id: Uuid,
-    /// Its stored, encrypted key, when it is a person.
-    pub person_key: Option<Vec<u8>>,
-}
 
 /// The audit of a change that no body requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -346,7 +334,7 @@ fn stored<'a>(context: &Context, shape: &Shape, values: &'a [Value]) -> std::bor
     }
     let key = values.get(shape.plan().key).unwrap_or(&Value::Null);
     let stored = fields_with(shape, values).map(|(field, value)| match field.access.sealing {
-        Sealing::Secret => seal_secret(&context.app.master, shape, field, key, value),
+        Sealing::Secret => seal_secret(&context.app.master, shape.table, field, key, value),
         _ => value.clone(),
     });
     stored.collect()

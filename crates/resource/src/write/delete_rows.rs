@@ -6,10 +6,9 @@ use chancery_record::{Form, Json, Value};
 use chancery_store::Tx;
 
 use crate::{
-    Answer, Call, Context, Problem, ProblemKind, Shape,
+    Answer, Call, Context, Problem, ProblemKind, Shape, StoredRow,
     read::{
         answer::reply,
-        emit::StoredRow,
         load::{key_name, key_of, load_keys, owner_of},
         precondition::check_if_match,
     },

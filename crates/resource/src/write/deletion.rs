@@ -7,11 +7,9 @@ use chancery_store::{StateTable, Tx, raw};
 use uuid::Uuid;
 
 use crate::{
-    Context, Deletion, LIST, Problem, Scope, Shape,
+    Context, Deletion, LIST, Personal, Problem, Scope, Shape, StoredRow,
     audit::entry::{Details, Entry, content, record},
     audit::person::person,
-    declare::shape::Personal,
-    read::emit::StoredRow,
     write::change::{finish, next_number},
     write::protect::check_act,
 };

@@ -6,12 +6,8 @@ use chancery_record::{Draft, Field, FieldError, Form, Json, Provided, Value, poi
 use chancery_store::Tx;
 
 use crate::{
-    Context, Problem, ProblemKind, Shape, Writer,
-    call::request::Request,
-    read::{
-        load::{key_name, load_keys},
-        sql::LIST,
-    },
+    Context, LIST, Problem, ProblemKind, Request, Shape, Writer,
+    read::load::{key_name, load_keys},
     write::{
         failures::{Failures, find_duplicates, find_retired, validate_rows},
         pipeline::{Check, Row, Rows, Target, Writing},

@@ -6,10 +6,9 @@ use chancery_record::{FieldError, FieldErrors, Kind, MOST_ERRORS, Value, fold, p
 use chancery_store::Tx;
 
 use crate::{
-    Context, OwnerRow, Problem, ProblemKind, Shape, Sql, Unique, Writer,
-    declare::rules::ProposedRow,
-    read::sql::LIST,
+    Context, LIST, OwnerRow, Problem, ProblemKind, ProposedRow, Shape, Sql, Unique, Writer,
     write::{
+        integrity::find_violations,
         pipeline::{Row, Writing},
         values::Refusal,
     },
@@ -193,9 +192,7 @@ pub fn validate_rows(
         rows.iter_mut().map(|row| ProposedRow { was: row.was.as_ref(), values: &mut row.values }).collect();
     let element = |row: usize| elements.get(row).copied().unwrap_or(0);
     let writing = failures.writing;
-    for (row, kind, error) in
-        writer.shape.find_violations(writer, tx, &mut proposed, |row| writing.base(element(row)))?
-    {
+    for (row, kind, error) in find_violations(writer, tx, &mut proposed, |row| writing.base(element(row)))? {
         failures.add(element(row), kind, error);
     }
     Ok(())

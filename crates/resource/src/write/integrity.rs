@@ -8,18 +8,36 @@ use chancery_store::Tx;
 use uuid::Uuid;
 
 use crate::{
-    Context, LIST, Problem, ProblemKind, Reach, Scope, Shape, Sql,
-    declare::references::{Child, Parent},
-    declare::rules::{ProposedRow, Violation},
-    read::emit::StoredRow,
-    read::load::key_name,
+    Child, Context, LIST, Parent, Problem, ProblemKind, ProposedRow, Reach, Scope, Shape, Sql, StoredRow,
+    Violation, Writer,
+    read::{load::key_name, visible::visible},
 };
 
 /// The most children in an error's detail; the others are counted.
 const MAX_NAMED: usize = 5;
 
+/// The violations by rows to be written together: for each the index of the row, the problem type and the error.
+pub fn find_violations(
+    writer: Writer<'_>,
+    tx: &mut Tx<'_>,
+    rows: &mut [ProposedRow<'_>],
+    base: impl Fn(usize) -> String,
+) -> Result<Vec<(usize, ProblemKind, FieldError)>, Problem> {
+    let Writer { context, shape, .. } = writer;
+    let mut violations = match shape.writes.validate_rows {
+        Some(validate) => validate(writer, tx, rows)?,
+        None => Vec::new(),
+    };
+    violations.extend(find_unknown_parents(shape, context, tx, rows)?);
+    violations.extend(find_full_parents(shape, tx, rows)?);
+    let errors = violations
+        .into_iter()
+        .map(|Violation { row, kind, field, detail }| (row, kind, shape.error_at(&base(row), field, detail)));
+    Ok(errors.collect())
+}
+
 /// Finds rows that refer to a parent which does not exist, or which is outside of the caller's scope.
-pub fn find_unknown_parents(
+fn find_unknown_parents(
     shape: &Shape,
     context: &Context,
     tx: &mut Tx<'_>,
@@ -47,7 +65,7 @@ fn new_reference(row: &ProposedRow<'_>, field: &Field) -> Option<Uuid> {
 }
 
 /// Finds rows that refer to a parent which already has the maximum number of rows.
-pub fn find_full_parents(
+fn find_full_parents(
     shape: &Shape,
     tx: &mut Tx<'_>,
     rows: &[ProposedRow<'_>],
@@ -81,38 +99,6 @@ pub fn find_full_parents(
         }
     }
     Ok(violations)
-}
-
-/// Those of these ids that are in the caller's scope, with their row numbers.
-pub fn visible(
-    context: &Context,
-    tx: &mut Tx<'_>,
-    shape: &Shape,
-    ids: &[Uuid],
-) -> Result<HashMap<Uuid, i64>, Problem> {
-    visible_to(&context.scope, context, tx, shape, ids)
-}
-
-/// Those of these ids that are in the given scope.
-pub fn visible_to(
-    scope: &Scope,
-    context: &Context,
-    tx: &mut Tx<'_>,
-    shape: &Shape,
-    ids: &[Uuid],
-) -> Result<HashMap<Uuid, i64>, Problem> {
-    let mut known = HashMap::with_capacity(ids.len());
-    for chunk in ids.chunks(LIST) {
-        let mut sql = shape.begin(context, &format!("SELECT t.id, t.rid FROM {} t WHERE ", shape.source()));
-        shape.add_reach(&mut sql, scope, None);
-        sql.add(" AND t.id IN ");
-        sql.add_list(chunk.iter().copied().map(Value::Id));
-        tx.query(&sql.text, &sql.parameters, |row| {
-            known.insert(row.id(0)?, row.int(1)?);
-            Ok(())
-        })?;
-    }
-    Ok(known)
 }
 
 /// Finds rows that still have children: the index of each row, and the detail to report.

@@ -5,10 +5,7 @@ use std::collections::HashSet;
 use chancery_record::{FieldError, Json, parse_id, pointer};
 use uuid::Uuid;
 
-use crate::{Problem, ProblemKind, Relation};
-
-/// The most ids of one call.
-pub const MAX_RELATED: usize = 100_000;
+use crate::{MAX_RELATED, Problem, ProblemKind, Relation};
 
 /// The distinct ids of a body's list, with their pointers.
 pub struct ListedIds {

@@ -13,5 +13,6 @@ pub mod pipeline;
 pub mod precheck;
 pub mod protect;
 pub mod relate;
+pub mod reseal;
 pub mod setter;
 pub mod values;

@@ -8,12 +8,10 @@ use chancery_record::{Column, Draft, Field, Form, Json, Value};
 use chancery_store::Tx;
 
 use crate::{
-    Answer, Call, Context, OwnerRow, Problem, Reply, Shape, Writer,
-    call::{request::Request, work::Steps},
+    Answer, Call, Context, Out, OwnerRow, Problem, Reply, Request, Shape, Steps, StoredRow, Writer,
     read::{
         answer::{answer_with, reply},
         answer_many::{write_all, write_new, write_new_rows},
-        emit::{Out, StoredRow},
         load::{key_in, key_name, load_keys, owner_in},
         precondition::{check_match, minimal},
     },

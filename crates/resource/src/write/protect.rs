@@ -6,7 +6,7 @@ use uuid::Uuid;
 
 use crate::{
     CarriedBy, CarriedRole, Context, LIST, OwnerRow, Personal, Problem, ProblemKind, Protection, Reach,
-    Shape, read::emit::StoredRow,
+    Shape, StoredRow,
 };
 
 /// A row to be written, by the id of the row whose roles count, and its position in the body.

@@ -7,16 +7,16 @@ use chancery_store::{Tx, raw};
 use uuid::Uuid;
 
 use crate::{
-    Answer, Call, Context, Listed, NewLinks, Problem, ProblemKind, Reach, Relation, RelationChange, Scope,
-    Shape, Sql,
+    Answer, Call, Context, LIST, Listed, MAX_RELATED, NewLinks, Problem, ProblemKind, Reach, Relation,
+    RelationChange, Scope, Shape, Sql, StoredRow,
     read::answer::answer_with,
-    read::emit::StoredRow,
     read::load::{key_of, load},
+    read::nested::too_many,
     read::precondition::check_if_match,
-    read::sql::LIST,
+    read::visible::visible_to,
     write::change,
-    write::integrity::{WrittenRow, confine, register_postcondition, visible_to},
-    write::listed_ids::{ListedIds, MAX_RELATED, related_ids},
+    write::integrity::{WrittenRow, confine, register_postcondition},
+    write::listed_ids::{ListedIds, related_ids},
     write::protect::{Protector, check_all},
 };
 
@@ -417,33 +417,6 @@ fn at_set(mut problem: Problem, at: &str) -> Problem {
         problem.errors.note(|| FieldError::new(at, problem.detail.clone()));
     }
     problem
-}
-
-fn too_many(relation: &Relation) -> Problem {
-    let detail = format!(
-        "{} holds too many to be replaced or patched as a whole. Add and remove by ids instead.",
-        relation.name
-    );
-    Problem::new(ProblemKind::PayloadTooLarge, detail)
-}
-
-/// Refuses rows whose sets hold more than [`MAX_RELATED`] together.
-///
-/// # Errors
-/// Too many.
-pub fn count_links(tx: &mut Tx<'_>, relation: &Relation, rows: &[i64]) -> Result<(), Problem> {
-    let mut count = 0;
-    for chunk in rows.chunks(LIST) {
-        let Relation { table, own, .. } = relation;
-        let mut sql = Sql::new(format!("SELECT COUNT(*) FROM (SELECT 1 FROM {table} m WHERE m.{own} IN "));
-        sql.add_list(chunk.iter().copied().map(Value::Int));
-        sql.add(&format!(" LIMIT {}) n", MAX_RELATED + 1));
-        count += tx.one(&sql.text, &sql.parameters, |row| row.int(0))?.unwrap_or(0);
-        if usize::try_from(count).is_ok_and(|count| count > MAX_RELATED) {
-            return Err(too_many(relation));
-        }
-    }
-    Ok(())
 }
 
 /// All visible links of rows, by the rows' numbers.

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use chancery_record::{Field, Value};
 
-use crate::{Context, OwnerRow, Shape, declare::writes::Setter, read::emit::StoredRow};
+use crate::{Context, OwnerRow, Shape, StoredRow, declare::writes::Setter};
 
 /// The values to write. They include the setter if the write sets a field whose setter the shape records.
 pub fn with_setter<'a>(

@@ -2,10 +2,7 @@
 
 use chancery_record::{Column, Draft, Field, FieldError, Provided, Value, pointer};
 
-use crate::{
-    Context, Problem, Shape, declare::shape::Personal, read::emit::StoredRow, seal::sealed::PersonKey,
-    write::change::OwnerRow,
-};
+use crate::{Context, OwnerRow, Personal, Problem, Shape, StoredRow, seal::sealed::PersonKey};
 
 /// The values of a new row that no body requests: the record's, with a new id where it has none, and a new
 /// token.

@@ -23,7 +23,7 @@ pub fn job(app: &Arc<App>) -> Job {
 
 async fn notify(app: &App) -> Result<(), Error> {
     let store = app.store.with(Class::Background);
-    for trails in app.context.tails.awaited().chunks(LIST) {
+    for trails in app.context.tails.trails_with_waiters().chunks(LIST) {
         let mut sql = Sql::new("SELECT trail, placed FROM event_trail WHERE trail IN ");
         sql.add_list(trails.iter().copied().map(Value::Int));
         let read = store.run("ReadTrails", Mode::Quick, None, move |tx| {

@@ -9,9 +9,9 @@ use tracing::Span;
 use uuid::Uuid;
 
 use super::{
+    Purpose, Task, Work,
     fair_shares::{BoundedCounter, FairShares, WAITING_OF_ONE},
     hash_threads::HashThreads,
-    work::{Purpose, Task, Work},
 };
 
 /// Most entries of a queue; further work is refused.
@@ -141,7 +141,7 @@ mod tests {
     use uuid::Uuid;
 
     use super::{Pool, WAITING};
-    use crate::{Purpose, Work, call::fair_shares::WAITING_OF_ONE};
+    use crate::{Purpose, Work, work::fair_shares::WAITING_OF_ONE};
 
     /// Work that blocks until it is released.
     fn held(purpose: Purpose) -> (Work<()>, mpsc::Receiver<()>, mpsc::Sender<()>) {

@@ -4,21 +4,19 @@ pub mod answer;
 pub mod app_context;
 pub mod context;
 pub mod digest;
-pub mod fair_shares;
-mod hash_threads;
-pub mod metadata;
-pub mod outbound;
-pub mod pool;
+pub mod event_cursor;
+pub mod out;
+pub mod preconditions;
 pub mod problem;
-pub mod random;
 pub mod request;
 pub mod scope;
-pub mod text_message;
-pub mod webhook;
-pub mod work;
+pub mod tail_cache;
+pub mod tails;
 
-use self::{context::Context, request::Request, work::Steps};
-use crate::{Out, Writer};
+use std::sync::Arc;
+
+use self::{context::Context, out::Out, request::Request};
+use crate::{Steps, Writer};
 
 /// One call of an operation: the request, its context and the answer.
 pub struct Call {
@@ -36,5 +34,10 @@ impl Call {
     /// The writer of rows of the operation's resource.
     pub const fn writer(&self) -> Writer<'_> {
         Writer { context: &self.context, steps: &self.steps, shape: self.request.op.shape }
+    }
+
+    /// The newest result of this type: see [`Steps::result`].
+    pub fn result<T: Send + Sync + 'static>(&self) -> Option<Arc<T>> {
+        self.steps.result()
     }
 }

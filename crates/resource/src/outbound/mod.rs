@@ -1,5 +1,9 @@
 //! Requests to servers that an administrator configures, as operations hand them to the sender.
 
+pub mod metadata;
+pub mod text_message;
+pub mod webhook;
+
 use std::{pin::Pin, sync::Arc};
 
 /// A request to such a server: a GET, or a POST of a form. `Debug` does not print it.

@@ -14,7 +14,7 @@ use chancery_record::Timestamp;
 use serde_json::json;
 use uuid::Uuid;
 
-use crate::call::random::random;
+use super::random::random;
 
 /// A key that signs audit entries.
 #[derive(Clone)]

@@ -4,7 +4,7 @@ use aws_lc_rs::aead::{AES_256_GCM, Aad, LessSafeKey, NONCE_LEN, Nonce, UnboundKe
 use base64::{Engine as _, prelude::BASE64_URL_SAFE_NO_PAD};
 use chancery_record::{Json, Value, read_json};
 
-use crate::call::random::random;
+use super::random::random;
 
 /// The key that encrypts cursors.
 pub struct CursorKey(LessSafeKey);

@@ -9,7 +9,7 @@ use std::{
 
 use tokio::{sync::watch, time::timeout};
 
-use super::tail::Tail;
+use super::tail_cache::Tail;
 
 /// The most cached tails: beyond them each reader reads for itself.
 const MAX_TAILS: usize = 64;
@@ -57,7 +57,7 @@ impl Tails {
     }
 
     /// The trails with waiters.
-    pub fn awaited(&self) -> Vec<i64> {
+    pub fn trails_with_waiters(&self) -> Vec<i64> {
         let mut trails = self.trails();
         trails.retain(|_, entry| entry.head.receiver_count() > 0);
         trails.keys().copied().collect()
@@ -81,15 +81,15 @@ mod tests {
     async fn a_waiter_is_woken_by_an_event_after_its_position() {
         let tails = Tails::default();
         let hour = Duration::from_hours(1);
-        assert!(tails.awaited().is_empty());
+        assert!(tails.trails_with_waiters().is_empty());
         let (first, second) = (tails.wait(1, 5, hour), tails.wait(1, 7, hour));
-        assert_eq!(tails.awaited(), [1]);
+        assert_eq!(tails.trails_with_waiters(), [1]);
         tails.notify(1, 6);
         first.await;
         let began = tokio::time::Instant::now();
         second.await;
         assert_eq!(began.elapsed(), hour, "nothing came behind 7");
-        assert!(tails.awaited().is_empty());
+        assert!(tails.trails_with_waiters().is_empty());
     }
 
     #[test]
@@ -97,11 +97,11 @@ mod tests {
         let tails = Tails::default();
         let (first, second) = (tails.follow(1).unwrap(), tails.follow(1).unwrap());
         assert!(Arc::ptr_eq(&first, &second));
-        assert_eq!(tails.awaited(), [1]);
+        assert_eq!(tails.trails_with_waiters(), [1]);
         let others: Vec<_> = (2..100).filter_map(|trail| tails.follow(trail)).collect();
         assert_eq!(others.len(), MAX_TAILS - 1);
         drop((first, second, others));
-        assert!(tails.awaited().is_empty());
+        assert!(tails.trails_with_waiters().is_empty());
         assert!(tails.follow(99).is_some());
     }
 }

@@ -2,7 +2,16 @@
 
 use chancery_record::Json;
 
-use crate::{Action, Op, Preconditions, Problem, Unchanged};
+use crate::{Action, Op, Preconditions, Problem, Shape};
+
+/// Rows as they were read: their shape, and their keys with their concurrency tokens.
+#[derive(Clone)]
+pub struct Unchanged {
+    /// The resource of the rows.
+    pub shape: &'static Shape,
+    /// Each row's key, and its token at that time.
+    pub tokens: Vec<(String, String)>,
+}
 
 /// A request, parsed but not validated.
 #[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own about the request")]

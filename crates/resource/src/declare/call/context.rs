@@ -10,8 +10,7 @@ use base64::{Engine as _, prelude::BASE64_URL_SAFE_NO_PAD};
 use chancery_record::{Timestamp, Value};
 use uuid::Uuid;
 
-use super::random::random;
-use crate::{AppContext, Authority, Postcondition, Scope, seal::sealed::Persons};
+use crate::{AppContext, Authority, Persons, Postcondition, Scope, random};
 
 /// A SCIM client that provisions users and groups, and its scope.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -11,9 +11,11 @@
 //! An operation that is too large for a single transaction does a chunk, answers
 //! [`Answer::again`](crate::Answer::again) and is called again at once, without the pool.
 
-use std::{any::Any, cell::Cell, fmt, pin::Pin, sync::Arc};
+pub mod fair_shares;
+mod hash_threads;
+pub mod pool;
 
-use crate::Call;
+use std::{any::Any, cell::Cell, fmt, pin::Pin, sync::Arc};
 
 /// The result of work, as a call stores it. [`Steps::result`] finds it by its type.
 pub type StoredResult = Arc<dyn Any + Send + Sync>;
@@ -157,12 +159,5 @@ impl Steps {
     /// The newest result of this type; `None` until work with such a result is done.
     pub fn result<T: Send + Sync + 'static>(&self) -> Option<Arc<T>> {
         self.results.iter().rev().find_map(|result| Arc::clone(result).downcast().ok())
-    }
-}
-
-impl Call {
-    /// The newest result of this type: see [`Steps::result`].
-    pub fn result<T: Send + Sync + 'static>(&self) -> Option<Arc<T>> {
-        self.steps.result()
     }
 }

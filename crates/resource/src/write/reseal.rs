@@ -5,8 +5,7 @@ use base64::{Engine as _, prelude::BASE64_STANDARD_NO_PAD};
 use chancery_record::{Cell, Column, Kind, Sealing, Value};
 use chancery_store::{Error, Tx, raw};
 
-use super::sealed::MARK;
-use crate::{MasterKey, Shape};
+use crate::{MasterKey, Shape, seal::sealed::MARK};
 
 /// Rows of one chunk: some ten milliseconds in which others do not write to an embedded database.
 const CHUNK: usize = 200;

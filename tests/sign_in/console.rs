@@ -48,6 +48,7 @@ use serde_json::{Value, json};
 
 use crate::{
     id,
+    roles::assign_role,
     sign_in::browser::{Browser, Page},
 };
 
@@ -76,9 +77,7 @@ pub async fn person(world: &World, login_name: &str) -> Value {
 
 /// Assigns a role to a person.
 pub async fn assign(world: &World, person: &Value, role: &str, target: Value) -> Value {
-    let mut body = json!({ "principalType": "PlatformUser", "principalId": person["id"], "roleType": role });
-    body.as_object_mut().unwrap().extend(target.as_object().unwrap().clone());
-    world.make("RoleAssignment", body).await
+    assign_role(world, "PlatformUser", person, role, target).await
 }
 
 /// Signs in on the way to this page; returns the page.

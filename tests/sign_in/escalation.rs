@@ -24,7 +24,7 @@ use chancery_resource::{Action, Op, ROLES, RoleType, ScopeKind};
 use chancery_testkit::{Answer, Client, World, catalogue::operations, on_both_engines};
 use serde_json::{Value, json};
 
-use crate::{id, pointers};
+use crate::{id, pointers, roles::assign_role};
 
 const PASSWORD: &str = "four lively grey herons";
 
@@ -79,7 +79,7 @@ async fn person(world: &World, name: &str, role: Option<(&str, Value)>) -> Value
     if let Some((role, target)) = role {
         let filter = format!("emailAddress%20eq%20%22{name}%40example.com%22");
         let platform = world.all(&format!("ApplicationUser?filter={filter}")).await[0].clone();
-        assign(world, "PlatformUser", &platform, (role, target)).await;
+        assign_role(world, "PlatformUser", &platform, role, target).await;
     }
     user
 }
@@ -88,18 +88,12 @@ async fn person(world: &World, name: &str, role: Option<(&str, Value)>) -> Value
 async fn group(world: &World, name: &str, role: Option<(&str, Value)>) -> Value {
     let group = world.group(name).await;
     world.admin.post(&world.path("/Group/synchronize"), json!(null)).await.expect(200);
-    if let Some(role) = role {
+    if let Some((role, target)) = role {
         let platform =
             world.all(&format!("ApplicationGroup?filter=name%20eq%20%22{name}%22")).await[0].clone();
-        assign(world, "PlatformGroup", &platform, role).await;
+        assign_role(world, "PlatformGroup", &platform, role, target).await;
     }
     group
-}
-
-async fn assign(world: &World, kind: &str, principal: &Value, (role, target): (&str, Value)) {
-    let mut body = json!({ "principalType": kind, "principalId": principal["id"], "roleType": role });
-    body.as_object_mut().unwrap().extend(target.as_object().unwrap().clone());
-    world.make("RoleAssignment", body).await;
 }
 
 fn assert_refused(answer: Answer, role: &str, about: &Value) -> Value {

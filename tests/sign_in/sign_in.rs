@@ -22,6 +22,7 @@ mod external;
 mod external_administration;
 mod external_administrator;
 mod external_answers;
+mod external_assurance;
 mod external_attacks;
 mod external_codes;
 mod external_groups;

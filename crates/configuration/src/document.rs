@@ -5,7 +5,7 @@ use std::fmt;
 use serde_json::{Map, Value};
 
 /// The most documents of one set.
-const MOST: usize = 100_000;
+const MAX_DOCUMENTS: usize = 100_000;
 
 /// The desired state of one row. Members that it does not have are left unchanged.
 #[derive(Clone, Debug, PartialEq)]
@@ -70,8 +70,8 @@ pub fn read_documents(json: Value, first: usize) -> Result<Vec<Document>, Vec<Pr
         Value::Array(items) => items,
         one => vec![one],
     };
-    if items.len() > MOST {
-        return Err(vec![Problem::general(format!("a set has at most {MOST} documents"))]);
+    if items.len() > MAX_DOCUMENTS {
+        return Err(vec![Problem::general(format!("a set has at most {MAX_DOCUMENTS} documents"))]);
     }
     let (mut documents, mut problems) = (Vec::with_capacity(items.len()), Vec::new());
     for (index, item) in items.into_iter().enumerate() {

@@ -125,12 +125,12 @@ pub struct MailState {
 }
 
 /// The newest mails of a store, whose state is reported.
-const MOST_REPORTED: u32 = 20;
+const MAX_REPORTED: u32 = 20;
 
 /// The state of the newest mails of a store.
 pub fn mail_state(tx: &mut Tx<'_>, store: i64) -> Result<MailState, Error> {
     let text = format!(
-        "SELECT state, last_error FROM mail_message WHERE store = ?1 ORDER BY rid DESC LIMIT {MOST_REPORTED}"
+        "SELECT state, last_error FROM mail_message WHERE store = ?1 ORDER BY rid DESC LIMIT {MAX_REPORTED}"
     );
     let mut state = MailState::default();
     tx.query(&text, &[store.into()], |row| {

@@ -47,13 +47,13 @@ fn unsupported(shape: &Shape, values: &[Value]) -> Option<FieldFault> {
 }
 
 /// Approximate number of resources that are compared at a time; their keys are in memory.
-const MOST_COMPARED: i64 = 50_000;
+const MAX_COMPARED: i64 = 50_000;
 
 /// Reports resources of client apps that are one URI in two spellings (RFC 3986, sections 6.2.2 and 6.2.3). Each still matches
 /// its own spelling; a new row with a further spelling is refused.
 pub fn double_spellings(tx: &mut Tx<'_>, report: &mut dyn FnMut(StoredViolation)) -> Result<(), Problem> {
     let count = tx.one("SELECT count(*) FROM client_app_resource", &[], |row| row.int(0))?.unwrap_or(0);
-    let shares = u64::try_from(count / MOST_COMPARED).unwrap_or(0) + 1;
+    let shares = u64::try_from(count / MAX_COMPARED).unwrap_or(0) + 1;
     (0..shares).try_for_each(|share| compare_spellings(tx, share, shares, report))
 }
 

@@ -103,7 +103,7 @@ pub enum Others<'a> {
 ///
 /// # Errors
 /// Every member that is unknown, missing, of the wrong type or out of bounds; the first
-/// [`MOST_ERRORS`](crate::MOST_ERRORS) of them are reported, the others counted. Where a change has no errors
+/// [`MAX_ERRORS`](crate::MAX_ERRORS) of them are reported, the others counted. Where a change has no errors
 /// but texts that their rules refuse, they are [`Provided::Unfit`]: the row may contain them already.
 pub fn read_draft(
     fields: &[Field],

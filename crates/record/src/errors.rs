@@ -5,7 +5,7 @@ use std::ops::{Deref, DerefMut};
 use serde::Serialize;
 
 /// The most errors that are reported one by one. Further ones are only counted.
-pub const MOST_ERRORS: usize = 100;
+pub const MAX_ERRORS: usize = 100;
 /// The longest name of a member that is reported in full, in bytes.
 const MAX_NAME: usize = 256;
 
@@ -39,7 +39,7 @@ pub fn shortened(name: &str) -> std::borrow::Cow<'_, str> {
     format!("{}...", name.get(..end).unwrap_or_default()).into()
 }
 
-/// The errors of a body: the first [`MOST_ERRORS`] of them, and the number of the others.
+/// The errors of a body: the first [`MAX_ERRORS`] of them, and the number of the others.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FieldErrors {
     reported: Vec<FieldError>,
@@ -49,7 +49,7 @@ pub struct FieldErrors {
 impl FieldErrors {
     /// Adds an error, which is built only if it is reported.
     pub fn note(&mut self, error: impl FnOnce() -> FieldError) {
-        if self.reported.len() < MOST_ERRORS {
+        if self.reported.len() < MAX_ERRORS {
             self.reported.push(error());
         } else {
             self.more += 1;
@@ -103,8 +103,8 @@ impl DerefMut for FieldErrors {
 
 impl From<Vec<FieldError>> for FieldErrors {
     fn from(mut reported: Vec<FieldError>) -> Self {
-        let more = reported.len().saturating_sub(MOST_ERRORS);
-        reported.truncate(MOST_ERRORS);
+        let more = reported.len().saturating_sub(MAX_ERRORS);
+        reported.truncate(MAX_ERRORS);
         Self { reported, more }
     }
 }
@@ -135,13 +135,13 @@ impl<'a> IntoIterator for &'a mut FieldErrors {
 
 #[cfg(test)]
 mod tests {
-    use super::{FieldError, FieldErrors, MOST_ERRORS, pointer};
+    use super::{FieldError, FieldErrors, MAX_ERRORS, pointer};
 
     /// A1: of a million errors a bounded number is stored, each of bounded size.
     #[test]
     fn errors_are_reported_up_to_a_bound() {
         let errors: FieldErrors = (0..1_000_000).map(|n| FieldError::new(n.to_string(), "wrong")).collect();
-        assert_eq!((errors.len(), errors.more(), errors.all()), (MOST_ERRORS, 999_900, 1_000_000));
+        assert_eq!((errors.len(), errors.more(), errors.all()), (MAX_ERRORS, 999_900, 1_000_000));
         assert_eq!(errors[99].pointer, "99");
         let many = vec![FieldError::new("", ""); 101];
         assert_eq!(FieldErrors::from(many).more(), 1);

@@ -24,7 +24,7 @@ pub use access::{
     Access, Column, DERIVED, DefaultValue, FIXED, HIDDEN, KEY, OPEN, OWNER, SCOPE, SHOWN, Sealing,
 };
 pub use draft::{Draft, Form, Others, Provided, read_draft, value_after_put, violation_of};
-pub use errors::{FieldError, FieldErrors, MOST_ERRORS, pointer, shortened};
+pub use errors::{FieldError, FieldErrors, MAX_ERRORS, pointer, shortened};
 pub use field::{
     Field, Kind,
     field_of::FieldOf,

@@ -314,15 +314,15 @@ fn access_log(text: Option<&str>) -> Result<AccessLog, ConfigError> {
 }
 
 /// The most connections to a database that are useful.
-const MOST_CONNECTIONS: usize = 1000;
+const MAX_CONNECTIONS: usize = 1000;
 
 /// The limits of the store, and the actions at its opening.
 fn store_settings(options: &Options) -> Result<Settings, ConfigError> {
     let mut settings = Settings::default();
     if let Some(connections) = options.database_connections {
-        if !(2..=MOST_CONNECTIONS).contains(&connections) {
+        if !(2..=MAX_CONNECTIONS).contains(&connections) {
             return Err(ConfigError(format!(
-                "database_connections is a number from 2 to {MOST_CONNECTIONS}, not {connections}"
+                "database_connections is a number from 2 to {MAX_CONNECTIONS}, not {connections}"
             )));
         }
         settings.connections = connections;

@@ -51,12 +51,12 @@ fn assign(
 }
 
 /// The most names that are tried.
-const MOST_NAMES: usize = 100;
+const MAX_NAMES: usize = 100;
 
 /// The first name that no client app of the subscription has.
 fn free_name(tx: &mut Tx<'_>, subscription: Uuid) -> Result<String, Problem> {
     let names = std::iter::once("console".to_owned());
-    for name in names.chain((2..=MOST_NAMES).map(|number| format!("console {number}"))) {
+    for name in names.chain((2..=MAX_NAMES).map(|number| format!("console {number}"))) {
         let text = "SELECT 1 FROM client_app WHERE subscription_id = ?1 AND name_key = ?2";
         if tx.one(text, &[subscription.into(), name.as_str().into()], |_| Ok(()))?.is_none() {
             return Ok(name);

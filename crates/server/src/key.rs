@@ -86,7 +86,7 @@ async fn rotate_in(store: &Store, master: &MasterKey, path: &Path) -> Result<usi
     let rooted = store.run("EnsureRoot", Mode::Write, None, move |tx| ensure_root(tx, &key, now())).await;
     let rotated = rooted.map_err(failed)?.rotated();
     let rotated =
-        rotated.ok_or_else(|| format!("the file has {} keys, which are the most", MasterKey::MOST))?;
+        rotated.ok_or_else(|| format!("the file has {} keys, which are the most", MasterKey::MAX_KEYS))?;
     // the file first: at any later point, it opens all stored values
     replace(path, rotated.expose()).map_err(|error| format!("{}: {error}", path.display()))?;
     let count = rotated.count();

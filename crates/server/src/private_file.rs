@@ -11,7 +11,7 @@ use std::{
 use zeroize::Zeroizing;
 
 /// The largest file that is read as a secret, in bytes. A secret is a line of text or some keys; a larger file was named by mistake.
-const MOST_BYTES: u64 = 64 << 10;
+const MAX_BYTES: u64 = 64 << 10;
 /// The mode bits of others, and the group's bits for write and execute.
 const NEVER: u32 = 0o037;
 /// The group's bit for read.
@@ -75,9 +75,9 @@ pub fn read_private(path: &Path) -> io::Result<Zeroizing<Vec<u8>>> {
         return Err(named(path, io::ErrorKind::InvalidInput, &"it is no file"));
     }
     let mut bytes = Zeroizing::new(Vec::new());
-    file.take(MOST_BYTES + 1).read_to_end(&mut bytes).map_err(failed)?;
-    if bytes.len() as u64 > MOST_BYTES {
-        let why = format!("it has more than {} KiB, which is no secret", MOST_BYTES >> 10);
+    file.take(MAX_BYTES + 1).read_to_end(&mut bytes).map_err(failed)?;
+    if bytes.len() as u64 > MAX_BYTES {
+        let why = format!("it has more than {} KiB, which is no secret", MAX_BYTES >> 10);
         return Err(named(path, io::ErrorKind::InvalidInput, &why));
     }
     Ok(bytes)

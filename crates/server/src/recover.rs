@@ -51,7 +51,7 @@ fn create_root(context: &Context, tx: &mut Tx<'_>) -> Result<Uuid, Problem> {
     })?;
     let id = context.new_id();
     let names =
-        std::iter::once(ROOT.to_owned()).chain((2..=MOST_ROOTS).map(|number| format!("{ROOT} {number}")));
+        std::iter::once(ROOT.to_owned()).chain((2..=MAX_ROOTS).map(|number| format!("{ROOT} {number}")));
     for name in names {
         let text = "SELECT 1 FROM client_app WHERE subscription_id = ?1 AND name_key = ?2";
         if tx.one(text, &[subscription.into(), name.as_str().into()], |_| Ok(()))?.is_none() {
@@ -73,7 +73,7 @@ fn create_root(context: &Context, tx: &mut Tx<'_>) -> Result<Uuid, Problem> {
     Err(Problem::conflict("There are too many client apps named root."))
 }
 
-const MOST_ROOTS: usize = 100;
+const MAX_ROOTS: usize = 100;
 
 /// Lets the root client app get tokens by a secret, and removes its secrets and authentication configuration.
 fn open_root(context: &mut Context, tx: &mut Tx<'_>, root: Uuid) -> Result<(), Problem> {

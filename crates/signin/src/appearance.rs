@@ -8,7 +8,7 @@ use chancery_store::{Error, Mode, Store, Tx};
 use quick_cache::{Weighter, sync::Cache};
 
 /// The maximum of cached appearances, and of cached files.
-const MOST: usize = 10_000;
+const MAX_CACHED: usize = 10_000;
 /// The maximum of bytes of cached appearances, counted by the source of their views; parsed views take several times
 /// as many.
 const VIEW_BYTES: u64 = 32 << 20;
@@ -43,8 +43,8 @@ pub struct Appearances {
 impl Default for Appearances {
     fn default() -> Self {
         Self {
-            appearances: Cache::with_weighter(MOST, VIEW_BYTES, Bytes),
-            assets: Cache::with_weighter(MOST, ASSET_BYTES, Bytes),
+            appearances: Cache::with_weighter(MAX_CACHED, VIEW_BYTES, Bytes),
+            assets: Cache::with_weighter(MAX_CACHED, ASSET_BYTES, Bytes),
         }
     }
 }

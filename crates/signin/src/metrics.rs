@@ -32,7 +32,7 @@ impl Count {
 }
 
 /// The maximum of instances with a time series of their own.
-const MOST_INSTANCES: usize = 1_000;
+const MAX_INSTANCES: usize = 1_000;
 /// The bucket bounds of the durations, in seconds: a request takes 5 seconds at most, and a sign-in has four.
 const SECONDS: [f64; 8] = [0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 20.0];
 
@@ -63,7 +63,7 @@ impl ProviderTimes {
     /// share one label.
     pub(crate) fn note(&self, instance: Uuid, is_good: bool, took: Duration) {
         let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
-        let is_known = seen.contains(&instance) || (seen.len() < MOST_INSTANCES && seen.insert(instance));
+        let is_known = seen.contains(&instance) || (seen.len() < MAX_INSTANCES && seen.insert(instance));
         drop(seen);
         let instance = if is_known { instance.to_string() } else { "other".to_owned() };
         let outcome = if is_good { "ok" } else { "failed" };

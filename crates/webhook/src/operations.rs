@@ -13,8 +13,8 @@ use serde_json::json;
 use uuid::Uuid;
 
 use crate::{
-    signature::{MOST_FORMER, SECRET_LIFE, Signing, former_secrets, former_text},
-    state::{self, Attempt, MOST_WAITING, Waiting},
+    signature::{MAX_FORMER, SECRET_LIFE, Signing, former_secrets, former_text},
+    state::{self, Attempt, MAX_WAITING, Waiting},
     subscription::{EventSubscription, TABLE, give_secret, store_of, trails},
 };
 
@@ -38,9 +38,9 @@ record! {
 /// The type of the test event.
 const TEST: &str = "platform.event.test";
 /// The most events of one replay.
-const MOST: usize = 10_000;
+const MAX_REPLAYED: usize = 10_000;
 /// The most events that a replay names.
-const MOST_NAMED: usize = 1_000;
+const MAX_NAMED: usize = 1_000;
 
 /// The row in the path.
 fn find(call: &Call, tx: &mut Tx<'_>) -> Result<StoredRow, Problem> {
@@ -140,9 +140,9 @@ pub fn create_secret(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem
     let key = Value::Id(row.get(EventSubscription::ID)?.0);
     let (master, now) = (&call.context.app.master, call.context.now);
     let mut former = former_secrets(master, &row, now)?;
-    if former.len() >= MOST_FORMER {
+    if former.len() >= MAX_FORMER {
         return Err(Problem::conflict(format!(
-            "{MOST_FORMER} former secrets still sign, each for 24 hours. Make another one when the oldest is over."
+            "{MAX_FORMER} former secrets still sign, each for 24 hours. Make another one when the oldest is over."
         )));
     }
     let until = Timestamp(now.0 + SECRET_LIFE);
@@ -175,9 +175,9 @@ pub fn replay(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
     } else {
         let events = requested.events(&call.context, tx, &row)?;
         let new = i64::try_from(events.len()).unwrap_or(i64::MAX);
-        if state::count_waiting(tx, subscription)?.saturating_add(new) > MOST_WAITING {
+        if state::count_waiting(tx, subscription)?.saturating_add(new) > MAX_WAITING {
             return Err(Problem::conflict(format!(
-                "More than {MOST_WAITING} deliveries would wait: activate the subscription, or skip what waits."
+                "More than {MAX_WAITING} deliveries would wait: activate the subscription, or skip what waits."
             )));
         }
         for event in &events {
@@ -212,7 +212,7 @@ impl ReplayRequest {
         let text = |json: &Json| if let Json::Text(text) = json { Ok(text.clone()) } else { Err(wrong()) };
         match named.as_slice() {
             [("dead", Json::Bool(true))] => Ok(Self::Dead),
-            [("ids", Json::Array(ids))] if (1..=MOST_NAMED).contains(&ids.len()) => {
+            [("ids", Json::Array(ids))] if (1..=MAX_NAMED).contains(&ids.len()) => {
                 let number = |id: &Json| text(id)?.parse().map_err(|_| wrong());
                 ids.iter().map(number).collect::<Result<_, _>>().map(Self::Numbers)
             }
@@ -256,9 +256,9 @@ impl ReplayRequest {
                 let (page, next) =
                     outgoing(&within, tx, (cursor, &trail_state), &types, &selection, 1_000, &[])?;
                 events.extend(page.into_iter().filter(|event| event.at.position <= last));
-                if events.len() > MOST {
+                if events.len() > MAX_REPLAYED {
                     return Err(Problem::invalid(format!(
-                        "That is more than {MOST} events: name fewer, and replay again."
+                        "That is more than {MAX_REPLAYED} events: name fewer, and replay again."
                     )));
                 }
                 cursor = next;
@@ -339,7 +339,7 @@ fn replay_schema() -> serde_json::Value {
     json!({
         "description": "What is sent again, in one of four ways.",
         "oneOf": [
-            way(json!({ "ids": { "type": "array", "minItems": 1, "maxItems": MOST_NAMED, "description": "The ids of events.",
+            way(json!({ "ids": { "type": "array", "minItems": 1, "maxItems": MAX_NAMED, "description": "The ids of events.",
                 "items": { "type": "string", "pattern": "^[0-9]{1,18}$" } } }), &["ids"]),
             way(json!({ "after": cursor, "until": cursor }), &["after", "until"]),
             way(json!({ "from": moment("Events of this time and later, by the time that they have."), "to": moment("Events before this time: what has it is not sent.") }), &["from", "to"]),

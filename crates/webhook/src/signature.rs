@@ -15,7 +15,7 @@ use crate::{
 pub const SECRET_LIFE: i64 = 24 * 3_600_000;
 
 /// The most former secrets that sign besides the new one.
-pub const MOST_FORMER: usize = 3;
+pub const MAX_FORMER: usize = 3;
 
 /// The former secrets of a subscription that still sign, each with the moment up to which it does, the newest last.
 ///

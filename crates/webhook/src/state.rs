@@ -7,7 +7,7 @@ use uuid::Uuid;
 use crate::schedule::{LONGEST_PAUSE, LONGEST_REST};
 
 /// The most waiting deliveries of a subscription: beyond them it stops reading new events.
-pub const MOST_WAITING: i64 = 100_000;
+pub const MAX_WAITING: i64 = 100_000;
 
 /// The health of a subscription's deliveries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -93,10 +93,10 @@ pub fn health(tx: &mut Tx<'_>, subscription: Uuid) -> Result<Health, StoreError>
     Ok(read.unwrap_or(Health { failures: 0, failing_since: None, paused_until: Timestamp(0) }))
 }
 
-/// How many deliveries wait, at most [`MOST_WAITING`].
+/// How many deliveries wait, at most [`MAX_WAITING`].
 pub fn count_waiting(tx: &mut Tx<'_>, subscription: Uuid) -> Result<i64, StoreError> {
     let text = format!(
-        "SELECT count(*) FROM (SELECT 1 FROM event_delivery WHERE subscription_id = ?1 AND dead_on IS NULL LIMIT {MOST_WAITING}) w"
+        "SELECT count(*) FROM (SELECT 1 FROM event_delivery WHERE subscription_id = ?1 AND dead_on IS NULL LIMIT {MAX_WAITING}) w"
     );
     Ok(tx.one(&text, &[Value::Id(subscription)], |row| row.int(0))?.unwrap_or(0))
 }

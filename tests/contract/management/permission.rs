@@ -5,7 +5,7 @@ use chancery_testkit::{World, on_both_engines};
 use serde_json::{Value, json};
 
 use super::{BASE, one, related};
-use crate::{each, id, pointers};
+use crate::{each, id, pointers, roles::assignment};
 
 async fn app_named(world: &World, name: &str) -> Value {
     world.all(&format!("ClientApp?filter=name%20eq%20%22{name}%22")).await[0].clone()
@@ -185,8 +185,7 @@ on_both_engines! {
         let none = world.all(&of_person).await;
         assert_eq!((&none["scope"], &none["assignments"], &none["permissions"]), (&json!(null), &json!([]), &json!([])));
         let assign = async |kind: &str, principal: &Value, role: &str, more: Value| {
-            let mut body = json!({ "principalType": kind, "principalId": principal["id"], "roleType": role });
-            body.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+            let body = assignment(kind, principal, role, &more);
             world.admin.post(&format!("{BASE}/RoleAssignment"), body).await
         };
         assign("PlatformGroup", &outer, "TenantAdmin", json!({ "applyToTenantId": tenant["id"] })).await.expect(201);

@@ -3,7 +3,7 @@
 use chancery_testkit::{Client, World, on_both_engines};
 use serde_json::{Value, json};
 
-use super::{PASSWORD, assign, group, person, platform_user, settings::identify};
+use super::{PASSWORD, assign_role, group, person, platform_user, settings::identify};
 use crate::{
     id,
     instance::{create_instance, option},
@@ -98,7 +98,7 @@ on_both_engines! {
         let group = group(&world, "admins", None).await;
         let platform = world.all("ApplicationGroup?filter=name%20eq%20%22admins%22").await[0].clone();
         let of = json!({ "applyToSubscriptionId": subscription(&world).await });
-        assign(&world, "PlatformGroup", &platform, ("SubscriptionAdmin", of)).await;
+        assign_role(&world, "PlatformGroup", &platform, "SubscriptionAdmin", of).await;
         let home = console(&world).await;
         let members = world.path(&format!("/Group/{}/users", id(&group)));
         eve.post(&members, json!({ "relatedIds": [home.user["id"]] })).await.expect(202);
@@ -114,7 +114,7 @@ on_both_engines! {
         let (admins, readers) = (group(&world, "admins", None).await, group(&world, "readers", None).await);
         let platform = world.all("ApplicationGroup?filter=name%20eq%20%22admins%22").await[0].clone();
         let of = json!({ "applyToSubscriptionId": subscription(&world).await });
-        assign(&world, "PlatformGroup", &platform, ("SubscriptionAdmin", of)).await;
+        assign_role(&world, "PlatformGroup", &platform, "SubscriptionAdmin", of).await;
         let home = console(&world).await;
         for (client, group) in [(&world.admin, &admins), (&eve, &readers)] {
             let members = world.path(&format!("/Group/{}/users", id(group)));

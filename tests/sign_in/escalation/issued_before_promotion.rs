@@ -3,7 +3,7 @@
 use chancery_testkit::{Client, World, on_both_engines};
 use serde_json::{Value, json};
 
-use super::{assign, default_store, person, store_admin};
+use super::{assign_role, default_store, person, store_admin};
 use crate::{
     id,
     instance::create_instance,
@@ -17,7 +17,7 @@ async fn promote(world: &World, user: &Value) -> Value {
     world.admin.post(&world.path("/User/synchronize"), json!(null)).await.expect(200);
     let filter = format!("ApplicationUser?filter=identities.subject%20eq%20%22{}%22", id(user));
     let platform = world.all(&filter).await[0].clone();
-    assign(world, "PlatformUser", &platform, ("SystemAdmin", json!({}))).await;
+    assign_role(world, "PlatformUser", &platform, "SystemAdmin", json!({})).await;
     platform
 }
 

@@ -16,7 +16,7 @@ use uuid::Uuid;
 
 use super::{
     apps::{child_resources, platform_client_app},
-    assign,
+    assign_role,
     attempt::{Attempt, RequestContext, check_attempts},
     lower_roles,
     people::delete_controllers,
@@ -309,7 +309,7 @@ on_both_engines! {
         let (directory, base) = directory_of(&world, &provider).await;
         let chief = directory.post(&format!("{base}/Users"), json!({ "userName": "chief", "externalId": "s-chief" })).await;
         let chief = chief.is(201).json();
-        assign(&world, "PlatformUser", &chief, system).await;
+        assign_role(&world, "PlatformUser", &chief, system.0, system.1).await;
         world.admin.delete(&one("Option", &option(&world, &provider, "CallbackPath").await)).await.expect(204);
         for (resource, row) in [
             ("IdpInstance", &provider), ("Option", &option(&world, &provider, "ClientId").await), ("ApplicationUser", &chief),

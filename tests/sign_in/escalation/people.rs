@@ -3,7 +3,7 @@
 use chancery_testkit::{Answer, Client, World, on_both_engines};
 use serde_json::{Value, json};
 
-use super::{assert_refused, assign, default_store, person, platform_user, store_admin};
+use super::{assert_refused, assign_role, default_store, person, platform_user, store_admin};
 use crate::{
     id,
     instance::{create_instance, option, set_option},
@@ -93,7 +93,7 @@ on_both_engines! {
         let (directory, _, users) = directory(&world).await;
         let boss = directory.post(&users, json!({ "userName": "boss", "externalId": "s-boss" })).await.is(201).json();
         let plain = directory.post(&users, json!({ "userName": "plain", "externalId": "s-plain" })).await.is(201).json();
-        assign(&world, "PlatformUser", &boss, ("SystemAdmin", json!({}))).await;
+        assign_role(&world, "PlatformUser", &boss, "SystemAdmin", json!({})).await;
         let emails = json!([{ "value": "eve@example.org", "primary": true }]);
         for (path, value) in [("externalId", json!("s-eve")), ("userName", json!("eve")), ("emails", emails), ("active", json!(false))] {
             let answer = directory.patch(&format!("{users}/{}", id(&boss)), patch(path, &value)).await;
@@ -134,7 +134,7 @@ on_both_engines! {
         change(&store_admin).await.expect(202);
         point(&instance, "Authority", "https://one.example").await.expect(202);
         point(&default_store(&world).await, "LoginByEmailEnabled", "true").await.expect(202);
-        assign(&world, "PlatformGroup", &group, ("SystemAdmin", json!({}))).await;
+        assign_role(&world, "PlatformGroup", &group, "SystemAdmin", json!({})).await;
         let user = json!({ "id": account.rsplit('/').next() });
         assert_refused(change(&store_admin).await, "SystemAdmin", &user);
         assert_refused(point(&instance, "Authority", "https://two.example").await, "SystemAdmin", &instance);
@@ -160,7 +160,7 @@ on_both_engines! {
     async fn a_refused_removal_emits_an_event(world: World) {
         let (directory, _, users) = directory(&world).await;
         let boss = directory.post(&users, json!({ "userName": "boss" })).await.is(201).json();
-        assign(&world, "PlatformUser", &boss, ("TenantAdmin", json!({ "applyToTenantId": world.all("Tenant").await[0]["id"] }))).await;
+        assign_role(&world, "PlatformUser", &boss, "TenantAdmin", json!({ "applyToTenantId": world.all("Tenant").await[0]["id"] })).await;
         let one = format!("{users}/{}", id(&boss));
         for _ in 0..2 {
             assert!(is_refused(&directory.patch(&one, patch("active", &json!(false))).await));

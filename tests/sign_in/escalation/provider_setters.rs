@@ -15,6 +15,7 @@ use crate::{
     id,
     instance::option,
     resources::{BASE, one, type_id},
+    roles::assignment,
 };
 
 /// A provider that this administrator set up.
@@ -40,9 +41,7 @@ async fn member(world: &World, name: &str, instance: &Value, number: u128) -> (V
 }
 
 async fn grant(world: &World, principal: (&str, &Value), (role, target): (&str, Value)) -> Answer {
-    let mut body =
-        json!({ "principalType": principal.0, "principalId": principal.1["id"], "roleType": role });
-    body.as_object_mut().unwrap().extend(target.as_object().unwrap().clone());
+    let body = assignment(principal.0, principal.1, role, &target);
     world.admin.post(&format!("{BASE}/RoleAssignment"), body).await
 }
 

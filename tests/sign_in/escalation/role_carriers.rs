@@ -4,7 +4,7 @@
 use chancery_testkit::{Client, Database, Engine, Process, World, on_both_engines};
 use serde_json::{Value, json};
 
-use super::{assign, default_store, group, person, platform_user, store_admin};
+use super::{assign_role, default_store, group, person, platform_user, store_admin};
 use crate::id;
 
 const MANAGEMENT: &str = "/api/management/v2";
@@ -36,7 +36,7 @@ on_both_engines! {
         let platform = platform_user(&world, &ada).await;
         for _ in 0..3 {
             assert_eq!((change(&store_admin, &ada_path).await, change(&store_admin, &bob_path).await), (202, 202));
-            assign(&world, "PlatformUser", &platform, ("SystemAdmin", json!({}))).await;
+            assign_role(&world, "PlatformUser", &platform, "SystemAdmin", json!({})).await;
             assert_eq!((change(&store_admin, &ada_path).await, change(&store_admin, &bob_path).await), (403, 202));
             for assignment in assignments(&world, &platform).await {
                 world.admin.delete(&format!("{MANAGEMENT}/RoleAssignment/{assignment}")).await.expect(204);
@@ -45,7 +45,7 @@ on_both_engines! {
         assert_eq!(change(&store_admin, &ada_path).await, 202);
         // a role that the caller covers changes nothing
         let store = json!({ "applyToIdpInstanceId": default_store(&world).await["id"] });
-        assign(&world, "PlatformUser", &platform, ("UserStoreAdmin", store)).await;
+        assign_role(&world, "PlatformUser", &platform, "UserStoreAdmin", store).await;
         assert_eq!(change(&store_admin, &ada_path).await, 202);
     }
 
@@ -84,7 +84,7 @@ on_both_engines! {
         let group = world.admin.post(&format!("{OTHER_STORE}/Group"), json!({ "name": "top" })).await.is(201).json();
         world.admin.post(&format!("{OTHER_STORE}/Group/synchronize"), json!(null)).await.expect(200);
         let platform = world.all("ApplicationGroup?filter=name%20eq%20%22top%22").await[0].clone();
-        assign(&world, "PlatformGroup", &platform, ("SystemAdmin", json!({}))).await;
+        assign_role(&world, "PlatformGroup", &platform, "SystemAdmin", json!({})).await;
         let (at_other, at_own) = (format!("{OTHER_STORE}/User/{}", id(&their_user)), world.path(&format!("/User/{}", id(&ada))));
         let replace = async |person: &Value, subject: &Value| {
             let body = json!({
@@ -169,7 +169,7 @@ on_both_engines! {
         world.sql(vec![(text, vec![])]).await;
         // another change of roles, so that the cached carriers are read again
         let platform_bob = platform_user(&world, &bob).await;
-        assign(&world, "PlatformUser", &platform_bob, ("AuditTrailReader", json!({}))).await;
+        assign_role(&world, "PlatformUser", &platform_bob, "AuditTrailReader", json!({})).await;
         for assignment in assignments(&world, &platform_bob).await {
             world.admin.delete(&format!("{MANAGEMENT}/RoleAssignment/{assignment}")).await.expect(204);
         }
@@ -197,7 +197,7 @@ on_both_engines! {
         world.admin.post(&format!("{OTHER_STORE}/Group"), json!({ "name": "top" })).await.expect(201);
         world.admin.post(&format!("{OTHER_STORE}/Group/synchronize"), json!(null)).await.expect(200);
         let platform_group = world.all("ApplicationGroup?filter=name%20eq%20%22top%22").await[0].clone();
-        assign(&world, "PlatformGroup", &platform_group, ("AuditTrailReader", json!({}))).await;
+        assign_role(&world, "PlatformGroup", &platform_group, "AuditTrailReader", json!({})).await;
         let unknown = "UPDATE role_assignment SET role_type = 'Emperor' WHERE role_type = 'AuditTrailReader'";
         world.sql(vec![(unknown, vec![])]).await;
         let store = default_store(&world).await;
@@ -234,7 +234,7 @@ on_both_engines! {
                 }
             };
             let granting = async {
-                assign(&world, "PlatformUser", &platform, ("SystemAdmin", json!({}))).await;
+                assign_role(&world, "PlatformUser", &platform, "SystemAdmin", json!({})).await;
                 granted.send_replace(true);
             };
             tokio::join!(changing, granting);

@@ -3,7 +3,7 @@
 use chancery_testkit::{Client, World, on_both_engines};
 use serde_json::{Value, json};
 
-use super::{PASSWORD, assign, default_store, group, person, platform_user, store_admin};
+use super::{PASSWORD, assign_role, default_store, group, person, platform_user, store_admin};
 use crate::{
     authenticator::{Authenticator, allow, make_ready},
     id,
@@ -65,7 +65,7 @@ on_both_engines! {
         }
         let platform = platform_user(&world, &ada).await;
         assert_eq!(listed(&world, "").await, Vec::<Value>::new(), "nobody has a role");
-        assign(&world, "PlatformUser", &platform, ("SystemAdmin", json!({}))).await;
+        assign_role(&world, "PlatformUser", &platform, "SystemAdmin", json!({})).await;
         let items = listed(&world, "").await;
         assert_eq!(items, listed(&world, &format!("?platformUserId={}", id(&platform))).await);
         let by = id_of_app(&world, "helper").await;
@@ -139,7 +139,7 @@ on_both_engines! {
         let body = json!({ "firstName": "Eve", "concurrencyToken": now["concurrencyToken"] });
         store_admin.patch(&one(&world, &ada, ""), body).await.expect(202);
         let platform = platform_user(&world, &ada).await;
-        assign(&world, "PlatformUser", &platform, ("SystemAdmin", json!({}))).await;
+        assign_role(&world, "PlatformUser", &platform, "SystemAdmin", json!({})).await;
         assert_eq!(kinds(&world, &platform).await, Vec::<String>::new());
     }
 
@@ -153,7 +153,7 @@ on_both_engines! {
         let platform = platform_user(&world, &ada).await;
         assert_eq!(kinds(&world, &platform).await, Vec::<String>::new());
         let subscription = world.all("Subscription").await[0].clone();
-        assign(&world, "PlatformUser", &platform, ("SubscriptionAdmin", json!({ "applyToSubscriptionId": subscription["id"] }))).await;
+        assign_role(&world, "PlatformUser", &platform, "SubscriptionAdmin", json!({ "applyToSubscriptionId": subscription["id"] })).await;
         assert_eq!(kinds(&world, &platform).await, ["Password"]);
     }
 
@@ -208,7 +208,7 @@ on_both_engines! {
         let contacts = one(&world, &ada, "/security-contact");
         let contact = store_admin.post(&contacts, json!({ "kind": "Email", "value": "help@example.com" })).await.is(201).json();
         let platform = platform_user(&world, &ada).await;
-        assign(&world, "PlatformUser", &platform, ("SystemAdmin", json!({}))).await;
+        assign_role(&world, "PlatformUser", &platform, "SystemAdmin", json!({})).await;
         let items = listed(&world, "").await;
         let shown: Vec<_> = items.iter().map(|item| (&item["kind"], &item["credentialId"])).collect();
         assert_eq!(shown, [(&json!("Passkey"), &passkey["id"]), (&json!("Contact"), &contact["id"])]);
@@ -229,7 +229,7 @@ on_both_engines! {
             users.push((platform_user(&world, &user).await, token));
         }
         for (person, _) in &users {
-            assign(&world, "PlatformUser", person, ("SystemAdmin", json!({}))).await;
+            assign_role(&world, "PlatformUser", person, "SystemAdmin", json!({})).await;
         }
         assert_eq!(kinds(&world, &users[0].0).await, Vec::<String>::new());
         let items = listed(&world, "").await;
@@ -246,7 +246,7 @@ on_both_engines! {
         let ada = person(&world, "ada", None).await;
         set_password(&world, &store_admin, &ada, PASSWORD).await;
         let platform = platform_user(&world, &ada).await;
-        assign(&world, "PlatformUser", &platform, ("SystemAdmin", json!({}))).await;
+        assign_role(&world, "PlatformUser", &platform, "SystemAdmin", json!({})).await;
         let path = format!("{BASE}/CredentialSetByOther");
         assert_eq!(store_admin.get(&path).await.is(200).json()["items"].as_array().map(Vec::len), Some(1));
         let store = world.other_store("elsewhere").await;

@@ -13,7 +13,7 @@ use http::Method;
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-use super::{assert_refused, assign, default_store, group, person};
+use super::{assert_refused, assign_role, default_store, group, person};
 use crate::{
     encode, id, pointers,
     resources::{BASE, one, related, type_id},
@@ -183,7 +183,7 @@ on_both_engines! {
             let confirm = format!("{}/settings/confirm", one("IdpInstance", provider));
             world.admin.post(&confirm, super::reviewed_now()).await.expect(204);
         }
-        assign(&world, "PlatformUser", &boss.1, ("SystemAdmin", json!({}))).await;
+        assign_role(&world, "PlatformUser", &boss.1, "SystemAdmin", json!({})).await;
         for ((role, client), statuses_before) in lower.iter().zip(statuses_before) {
             for ((entry, target, answer), before) in change_all(&world, client, &owners).await.into_iter().zip(statuses_before) {
                 if entry.open || before != 202 {

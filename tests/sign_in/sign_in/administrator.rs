@@ -4,7 +4,7 @@ use chancery_testkit::{Client, World, on_both_engines};
 use serde_json::{Value, json};
 
 use super::{BASE, PASSWORD, SignInApp, browser::Browser, claims, encode, first, parameter, relate};
-use crate::id;
+use crate::{id, roles::assign_role};
 
 const MANAGEMENT: &str = "PlatformManagementService";
 pub const USER_STORE: &str = "PlatformUserStoreService";
@@ -23,13 +23,6 @@ async fn person(world: &World) -> Value {
     world.admin.post(&world.path("/User/synchronize"), json!(null)).await.expect(200);
     let filter = encode("emailAddress eq \"ann@example.com\"");
     first(world, &format!("/ApplicationUser?filter={filter}")).await
-}
-
-async fn assign(world: &World, principal: (&str, &Value), role: &str, target: Value) -> Value {
-    let mut body =
-        json!({ "principalType": principal.0, "principalId": principal.1["id"], "roleType": role });
-    body.as_object_mut().unwrap().extend(target.as_object().unwrap().clone());
-    world.make("RoleAssignment", body).await
 }
 
 /// Ann's access token for a resource, or for the app's own resource.
@@ -60,7 +53,7 @@ on_both_engines! {
         let ann = person(&world).await;
         let (_, without_role, _) = token(&world, &home, MANAGEMENT).await;
         without_role.get(&format!("{BASE}/Tenant")).await.expect(403);
-        let role = assign(&world, ("PlatformUser", &ann), "TenantAdmin", json!({ "applyToTenantId": home.tenant })).await;
+        let role = assign_role(&world, "PlatformUser", &ann, "TenantAdmin", json!({ "applyToTenantId": home.tenant })).await;
         without_role.get(&format!("{BASE}/Tenant")).await.expect(200);
         let (_, admin, tokens) = token(&world, &home, MANAGEMENT).await;
         assert_eq!(claims(&tokens["access_token"])["aud"], json!([MANAGEMENT]));
@@ -69,7 +62,7 @@ on_both_engines! {
         admin.get(&format!("{BASE}/Customer")).await.expect(403);
         // asking questions requires administering the people, too
         let store = first(&world, "/IdpInstance?filter=name%20eq%20%22default%22").await;
-        let second = assign(&world, ("PlatformUser", &ann), "UserStoreAdmin", json!({ "applyToIdpInstanceId": store["id"] })).await;
+        let second = assign_role(&world, "PlatformUser", &ann, "UserStoreAdmin", json!({ "applyToIdpInstanceId": store["id"] })).await;
         let item = json!({ "tenantId": home.tenant, "key": "shoe-size", "label": "Shoe size" });
         admin.post(&format!("{BASE}/UserQuestionnaireItem"), item).await.expect(201);
         let entry = first(&world, "/CustomAuditTrail?sortOrder=descending&count=1").await;
@@ -86,7 +79,7 @@ on_both_engines! {
     async fn a_person_exempt_from_locks_is_never_locked_out(world: World) {
         let home = console(&world).await;
         let ann = person(&world).await;
-        assign(&world, ("PlatformUser", &ann), "TenantAdmin", json!({ "applyToTenantId": home.tenant })).await;
+        assign_role(&world, "PlatformUser", &ann, "TenantAdmin", json!({ "applyToTenantId": home.tenant })).await;
         let (_, admin, _) = token(&world, &home, MANAGEMENT).await;
         let path = world.path(&format!("/User/{}", id(&home.user)));
         let now = world.admin.get(&path).await.is(200).json();
@@ -114,7 +107,7 @@ on_both_engines! {
         world.admin.post(&world.path("/Group/synchronize"), json!(null)).await.expect(200);
         let group = first(&world, &format!("/ApplicationGroup?filter={}", encode("name eq \"Operations\""))).await;
         let store = json!({ "applyToIdpInstanceId": home.user["instanceId"] });
-        assign(&world, ("PlatformGroup", &group), "UserStoreAdmin", store).await;
+        assign_role(&world, "PlatformGroup", &group, "UserStoreAdmin", store).await;
         let (_, keeper, _) = token(&world, &home, USER_STORE).await;
         keeper.get(&world.path("/User")).await.expect(200);
         keeper.get(&format!("{BASE}/Tenant")).await.expect(401);
@@ -128,7 +121,7 @@ on_both_engines! {
     async fn an_administrator_s_token_is_revoked_immediately(world: World) {
         let home = console(&world).await;
         let ann = person(&world).await;
-        assign(&world, ("PlatformUser", &ann), "SystemAdmin", json!({})).await;
+        assign_role(&world, "PlatformUser", &ann, "SystemAdmin", json!({})).await;
         let tenants = format!("{BASE}/Tenant");
         let (_, admin, tokens) = token(&world, &home, MANAGEMENT).await;
         admin.get(&tenants).await.expect(200);
@@ -157,7 +150,7 @@ on_both_engines! {
     async fn an_app_without_the_resource_gets_no_administrator_rights(world: World) {
         let home = SignInApp::new(&world).await;
         let ann = person(&world).await;
-        assign(&world, ("PlatformUser", &ann), "SystemAdmin", json!({})).await;
+        assign_role(&world, "PlatformUser", &ann, "SystemAdmin", json!({})).await;
         let (_, plain, _) = token(&world, &home, "").await;
         plain.get(&format!("{BASE}/Tenant")).await.expect(401);
         plain.get("/connect/userinfo").await.expect(200);
@@ -174,7 +167,7 @@ on_both_engines! {
     async fn an_exchanged_token_keeps_its_subject(world: World) {
         let home = console(&world).await;
         let ann = person(&world).await;
-        assign(&world, ("PlatformUser", &ann), "SystemAdmin", json!({})).await;
+        assign_role(&world, "PlatformUser", &ann, "SystemAdmin", json!({})).await;
         let (_, _, tokens) = token(&world, &home, MANAGEMENT).await;
         let other = world.make("ClientApp", json!({ "name": "Reports" })).await;
         let secret = world.make("ClientAppSecret", json!({ "clientAppId": other["id"], "name": "s" })).await;

@@ -20,6 +20,7 @@ use crate::{
         allow_loopback,
         stub_provider::{Behaviour, StubProvider},
     },
+    roles::assign_role,
     scim::directory_of,
 };
 
@@ -54,13 +55,6 @@ async fn tokens(world: &World, home: &SignInApp, provider: &StubProvider) -> Val
 
 fn bearer(world: &World, tokens: &Value) -> Client {
     world.anonymous.with_token(tokens["access_token"].as_str().unwrap())
-}
-
-async fn assign(world: &World, principal: (&str, &Value), role: &str, target: Value) -> Value {
-    let mut body =
-        json!({ "principalType": principal.0, "principalId": principal.1["id"], "roleType": role });
-    body.as_object_mut().unwrap().extend(target.as_object().unwrap().clone());
-    world.make("RoleAssignment", body).await
 }
 
 async fn unassign(world: &World, role: &Value) {
@@ -107,7 +101,7 @@ on_both_engines! {
         ada.get(&tenants).await.expect(403);
         let person = json!({ "id": claims(&issued["access_token"])["sub"] });
         let of_tenant = json!({ "applyToTenantId": home.tenant });
-        let role = assign(&world, ("PlatformUser", &person), "TenantAdmin", of_tenant).await;
+        let role = assign_role(&world, "PlatformUser", &person, "TenantAdmin", of_tenant).await;
         let seen = ada.get(&tenants).await.is(200).json();
         assert_eq!(seen.as_array().unwrap().len(), 1);
         ada.get(&format!("{BASE}/Customer")).await.expect(403);
@@ -133,7 +127,7 @@ on_both_engines! {
         let (home, provider, instance) = set_up(&world).await;
         let issued = tokens(&world, &home, &provider).await;
         let person = json!({ "id": claims(&issued["access_token"])["sub"] });
-        assign(&world, ("PlatformUser", &person), "SystemAdmin", json!({})).await;
+        assign_role(&world, "PlatformUser", &person, "SystemAdmin", json!({})).await;
         let (ada, tenants) = (bearer(&world, &issued), format!("{BASE}/Tenant"));
         let path = format!("/IdpInstance/{}", id(&instance));
         ada.get(&tenants).await.expect(200);
@@ -172,7 +166,7 @@ on_both_engines! {
         let (ada, tenants) = (bearer(&world, &issued), format!("{BASE}/Tenant"));
         assert_eq!(claims(&issued["access_token"])["sub"], person["id"]);
         ada.get(&tenants).await.expect(403);
-        let role = assign(&world, ("PlatformGroup", &group), "TenantAdmin", json!({ "applyToTenantId": home.tenant })).await;
+        let role = assign_role(&world, "PlatformGroup", &group, "TenantAdmin", json!({ "applyToTenantId": home.tenant })).await;
         ada.get(&tenants).await.expect(200);
         let own = format!("{BASE}/EffectivePermissions/platformuser/{}", id(&person));
         let permissions = ada.get(&own).await.is(200).json();
@@ -204,7 +198,7 @@ on_both_engines! {
         world.admin.post(&world.path("/Group/synchronize"), json!(null)).await.expect(200);
         ada.get(&tenants).await.expect(403);
         let platform = first(&world, "/ApplicationGroup?filter=name%20eq%20%22Operations%22").await;
-        assign(&world, ("PlatformGroup", &platform), "SystemAdmin", json!({})).await;
+        assign_role(&world, "PlatformGroup", &platform, "SystemAdmin", json!({})).await;
         ada.get(&tenants).await.expect(200);
         for (off, on) in [
             ("UPDATE user_account SET is_user_locked = TRUE", "UPDATE user_account SET is_user_locked = FALSE"),
@@ -287,7 +281,7 @@ on_both_engines! {
         let (_, page) = enter(&world, &provider).await;
         assert!(page.status == 403 && page.html.contains("no role"), "{}: {}", page.status, page.html);
         let person = external::people(&world, &instance).await.remove(0);
-        let role = assign(&world, ("PlatformUser", &person), "TenantAdmin", json!({ "applyToTenantId": home.tenant })).await;
+        let role = assign_role(&world, "PlatformUser", &person, "TenantAdmin", json!({ "applyToTenantId": home.tenant })).await;
         let (mut browser, page) = enter(&world, &provider).await;
         assert!(page.status == 200 && page.html.contains("Hello, Ada"), "{}: {}", page.status, page.html);
         browser.open("/console/Tenant").await.answer.expect(200);
@@ -305,7 +299,7 @@ on_both_engines! {
         unassign(&world, &role).await;
         let page = browser.open("/console/Tenant").await;
         assert!(page.status == 403 && page.html.contains("no role"), "{}", page.html);
-        assign(&world, ("PlatformUser", &person), "SystemAdmin", json!({})).await;
+        assign_role(&world, "PlatformUser", &person, "SystemAdmin", json!({})).await;
         browser.open("/console/Tenant").await.answer.expect(200);
         let (apps, path) = (format!("/IdpInstance/{}/clientapps", id(&instance)), format!("/IdpInstance/{}", id(&instance)));
         let console = CONSOLE.to_string();
@@ -336,7 +330,7 @@ on_both_engines! {
         provider.behave(Behaviour { claims: nameless, user_info: json!({ "email": null }), ..Behaviour::default() });
         enter(&world, &provider).await;
         let person = external::people(&world, &instance).await.remove(0);
-        assign(&world, ("PlatformUser", &person), "SystemAdmin", json!({})).await;
+        assign_role(&world, "PlatformUser", &person, "SystemAdmin", json!({})).await;
         let (_, page) = enter(&world, &provider).await;
         assert!(page.status == 200 && page.html.contains("Hello, ada"), "{}: {}", page.status, page.html);
     }
@@ -359,7 +353,7 @@ on_both_engines! {
         let (home, provider, instance) = set_up(&world).await;
         let issued = tokens(&world, &home, &provider).await;
         let person = json!({ "id": claims(&issued["access_token"])["sub"] });
-        let role = assign(&world, ("PlatformUser", &person), "SystemAdmin", json!({})).await;
+        let role = assign_role(&world, "PlatformUser", &person, "SystemAdmin", json!({})).await;
         let low = world.client("low", &[("SubscriptionAdmin", None, None)]).await;
         let attacker = StubProvider::start().await;
         let point = async || {

@@ -9,14 +9,14 @@ use crate::shell::{
 };
 
 /// Maximum number of choices.
-const MOST: &str = "20";
+const MAX_CHOICES: &str = "20";
 
 /// The rows of a resource that the user may list, as keys and display names.
 pub async fn rows(visit: &Visit<'_>, shape: &Shape) -> Result<Vec<(String, String)>, Problem> {
     let Some(resource) = directory::of_shape(shape) else { return Ok(Vec::new()) };
     let Some(op) = visit.may(resource.list) else { return Ok(Vec::new()) };
     let mut input = Input::of(op, Vec::new());
-    input.query = vec![("count".to_owned(), MOST.to_owned())];
+    input.query = vec![("count".to_owned(), MAX_CHOICES.to_owned())];
     let rows = visit.perform(input).await?.json();
     let rows = rows.as_array().map(Vec::as_slice).unwrap_or_default();
     Ok(rows.iter().map(|row| (key_of(resource, row), title_of(resource, row))).collect())

@@ -80,7 +80,7 @@ async fn confirmation(
 }
 
 /// Maximum number of counted rows of one kind.
-const MOST_COUNTED: usize = 100;
+const MAX_COUNTED: usize = 100;
 
 /// The numbers of related rows and subresources.
 async fn dependent_counts(
@@ -92,7 +92,7 @@ async fn dependent_counts(
     let words = visit.words;
     let mut counts = Vec::new();
     for relation in resource.shape.relations {
-        let page = (MOST_COUNTED + 1, None);
+        let page = (MAX_COUNTED + 1, None);
         let linked = if is_read_apart(resource) {
             relate::linked(visit, (resource, relation), key, page).await?.map(|(rows, _)| rows)
         } else {
@@ -104,7 +104,7 @@ async fn dependent_counts(
     for owned in &resource.owned {
         let Some(op) = visit.may(owned.list) else { continue };
         let mut input = Input::of(op, vec![key.to_owned()]);
-        input.query.push(("count".to_owned(), (MOST_COUNTED + 1).to_string()));
+        input.query.push(("count".to_owned(), (MAX_COUNTED + 1).to_string()));
         counts.push((words.resources(owned.shape.name), visit.perform(input).await?.rows().len()));
     }
     for child in directory::resources() {
@@ -114,13 +114,13 @@ async fn dependent_counts(
         input.is_minimal = true;
         input.query = vec![
             ("filter".to_owned(), format!("{} eq {}", field.wire(), json!(key))),
-            ("count".to_owned(), (MOST_COUNTED + 1).to_string()),
+            ("count".to_owned(), (MAX_COUNTED + 1).to_string()),
         ];
         counts.push((words.resources(child.name), visit.perform(input).await?.rows().len()));
     }
     let counted = counts.into_iter().filter(|(_, count)| *count > 0).map(|(name, count)| {
-        let more = if count > MOST_COUNTED { "+" } else { "" };
-        format!("{name}: {}{more}", count.min(MOST_COUNTED))
+        let more = if count > MAX_COUNTED { "+" } else { "" };
+        format!("{name}: {}{more}", count.min(MAX_COUNTED))
     });
     Ok(counted.collect())
 }
@@ -147,7 +147,7 @@ fn is_irreversible(visit: &Visit<'_>, resource: &Resource) -> bool {
 }
 
 /// Maximum number of named rows of each resource that prevents the deletion.
-const MOST_NAMED: usize = 12;
+const MAX_NAMED: usize = 12;
 
 /// Shows the rows that prevent the deletion.
 async fn blocked(
@@ -165,7 +165,7 @@ async fn blocked(
         let (Some(op), Some(field)) = (visit.may(other.list), field) else { continue };
         let mut input = Input::of(op, Vec::new());
         input.query.push(("filter".to_owned(), format!("{} eq {}", field.wire(), json!(key))));
-        input.query.push(("count".to_owned(), (MOST_NAMED + 1).to_string()));
+        input.query.push(("count".to_owned(), (MAX_NAMED + 1).to_string()));
         let rows = visit.perform(input).await?.json();
         let rows = rows.as_array().map(Vec::as_slice).unwrap_or_default();
         if !rows.is_empty() {
@@ -193,14 +193,14 @@ fn blocking_rows(
     rows: &[Value],
 ) -> Card {
     let address = visit.address(other);
-    let lines = rows.iter().take(MOST_NAMED).map(|row| {
+    let lines = rows.iter().take(MAX_NAMED).map(|row| {
         let href = other.read.map(|_| format!("{address}/{}", encoded(&key_of(other, row))));
         let named = name.map_or_else(String::new, |field| cell(field, &row[field.wire()], visit.words).text);
         let text = if named.is_empty() { title_of(other, row) } else { named };
         Line { icon: Some(other.presentation.icon), text, href, ..Line::default() }
     });
     let lines: Vec<Line> = lines.collect();
-    let count = if rows.len() > MOST_NAMED { format!("{MOST_NAMED}+") } else { rows.len().to_string() };
+    let count = if rows.len() > MAX_NAMED { format!("{MAX_NAMED}+") } else { rows.len().to_string() };
     let all = format!("{address}?of={}:{}", of.wire(), encoded(key));
     Card {
         title: visit.words.resources(other.name),

@@ -16,12 +16,12 @@ use crate::shell::{
 };
 
 /// Maximum length of a value in the table, in characters: the full contents follow the table.
-const MOST: usize = 600;
+const MAX_VALUE: usize = 600;
 
 /// Number of unchanged lines around a change.
 const CONTEXT: usize = 2;
 /// Maximum number of lines of a difference.
-const MOST_LINES: usize = 400;
+const MAX_LINES: usize = 400;
 /// How long lines are compared; after that, the rest counts as changed.
 const LONGEST: Duration = Duration::from_millis(200);
 
@@ -58,8 +58,8 @@ fn lines(before: &str, after: &str) -> Vec<Value> {
             rendered.push(json!({ "kind": kind, "text": line.value().trim_end_matches(['\r', '\n']) }));
         }
     }
-    if rendered.len() > MOST_LINES {
-        rendered.truncate(MOST_LINES);
+    if rendered.len() > MAX_LINES {
+        rendered.truncate(MAX_LINES);
         rendered.push(json!({ "kind": "more", "text": "" }));
     }
     rendered
@@ -146,7 +146,7 @@ async fn relation_difference(
     let mut names = Names::new();
     let relation = resource.shape.relations.iter().find(|relation| relation.audited_as == name);
     if let Some(other) = relation.and_then(|relation| directory::of_shape(relation.target)) {
-        let all = links.added.union(&links.removed).take(MOST).cloned().collect();
+        let all = links.added.union(&links.removed).take(MAX_VALUE).cloned().collect();
         reference::find(visit, other, &all, &mut names).await?;
     }
     let called = |id: &String| names.get(id).map_or_else(|| id.clone(), |(name, _)| name.clone());
@@ -177,7 +177,7 @@ fn display_value(
 
 /// A text, truncated for the table.
 fn short(text: &str) -> String {
-    match text.char_indices().nth(MOST) {
+    match text.char_indices().nth(MAX_VALUE) {
         Some((at, _)) => format!("{} …", text.get(..at).unwrap_or_default()),
         None => text.to_owned(),
     }

@@ -158,12 +158,12 @@ pub fn sections(
 }
 
 /// Maximum number of fields of a form without collapsed sections.
-const MOST_OPEN: usize = 6;
+const MAX_OPEN: usize = 6;
 
 /// Collapses optional sections of a form for a new row after the first one, unless they contain an error.
 fn folded(visit: &Visit<'_>, mut sections: Vec<Value>) -> Vec<Value> {
     let count = |section: &Value| section.get("fields").and_then(Value::as_array).map_or(0, Vec::len);
-    if sections.iter().map(count).sum::<usize>() <= MOST_OPEN {
+    if sections.iter().map(count).sum::<usize>() <= MAX_OPEN {
         return sections;
     }
     let is = |section: &Value, predicate: fn(&Value) -> bool| {

@@ -15,7 +15,7 @@ use crate::shell::{
 };
 
 /// Maximum number of groups that are searched.
-const MOST: usize = 500;
+const MAX_SEARCHED: usize = 500;
 /// Maximum number of parents of one group that are read.
 const PAGE_SIZE: usize = 200;
 
@@ -52,7 +52,7 @@ pub async fn find(
         let linked = relate::linked(visit, (resource, upwards), &id, (PAGE_SIZE, None)).await?;
         for row in linked.unwrap_or_default().0 {
             let above = key_of(resource, &row);
-            if names.len() < MOST && !names.contains_key(&above) {
+            if names.len() < MAX_SEARCHED && !names.contains_key(&above) {
                 names.insert(above.clone(), (title_of(resource, &row), Some(id.clone())));
                 waiting.push(above);
             }

@@ -32,7 +32,7 @@ const PART: &str = "part";
 /// The parameter for the total number of rows.
 const COUNTED: &str = "counted";
 /// Maximum number of search results: a longer text finds others.
-pub const MOST_FOUND: usize = 100;
+pub const MAX_FOUND: usize = 100;
 /// The maximum length of a search text, in characters.
 const LONGEST: usize = 200;
 
@@ -222,7 +222,7 @@ pub fn search_input(
     }
     let mut input = Input::of(visit.may(resource.search)?, Vec::new());
     let text: String = text.chars().take(LONGEST).collect();
-    input.query.extend([("q".to_owned(), text), ("count".to_owned(), MOST_FOUND.to_string())]);
+    input.query.extend([("q".to_owned(), text), ("count".to_owned(), MAX_FOUND.to_string())]);
     Some(input)
 }
 

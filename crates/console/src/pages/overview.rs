@@ -14,7 +14,7 @@ use super::{cells::SOON_MS, history, set_by_other, steps::steps, welcome::PATH a
 use crate::shell::{directory, fields::rfc3339, navigation::entries, visit::Visit};
 
 /// Maximum number of counted rows.
-const MOST: usize = 100;
+const MAX_COUNTED: usize = 100;
 
 /// Shows the overview.
 pub async fn show(visit: &Visit<'_>) -> Result<Response<AnswerBody>, Problem> {
@@ -57,12 +57,12 @@ async fn tiles(visit: &Visit<'_>) -> Result<Vec<Value>, Problem> {
         let Some(op) = visit.may(resource.list) else { continue };
         let mut input = Input::of(op, Vec::new());
         input.is_minimal = true;
-        input.query = vec![("count".to_owned(), MOST.to_string())];
+        input.query = vec![("count".to_owned(), MAX_COUNTED.to_string())];
         if !filter.is_empty() {
             input.query.push(("filter".to_owned(), filter));
         }
         let count = visit.perform(input).await?.rows().len();
-        tiles.push(tile(visit, (key, tone), (count, count < MOST), &tile_href(visit, resource, key)));
+        tiles.push(tile(visit, (key, tone), (count, count < MAX_COUNTED), &tile_href(visit, resource, key)));
     }
     if let Some(counted) = Box::pin(set_by_other::count(visit)).await? {
         tiles.push(tile(visit, ("set_by_others", "warn"), counted, set_by_other::PATH));

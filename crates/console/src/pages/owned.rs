@@ -24,7 +24,7 @@ use crate::shell::{
 };
 
 /// Maximum number of entries on a page.
-const MOST: &str = "200";
+const MAX_ENTRIES: &str = "200";
 
 /// The path of a subresource: the resource, the key of the owner, and the subresource.
 pub type OwnedPath<'a> = (&'static Resource, &'a str, &'static Owned);
@@ -86,7 +86,7 @@ async fn page(
     let op = visit.require(owned.list)?;
     let parent = read(visit, resource, key).await?;
     let mut input = Input::of(op, vec![key.to_owned()]);
-    input.query = vec![("count".to_owned(), MOST.to_owned())];
+    input.query = vec![("count".to_owned(), MAX_ENTRIES.to_owned())];
     if let Some(cursor) = visit.parameter("cursor") {
         input.query.push(("cursor".to_owned(), cursor.to_owned()));
     }
@@ -205,7 +205,7 @@ async fn confirm(
 ) -> Result<Response<AnswerBody>, Problem> {
     let (_, key, owned) = owned_path;
     let mut input = Input::of(visit.require(owned.list)?, vec![key.to_owned()]);
-    input.query.push(("count".to_owned(), MOST.to_owned()));
+    input.query.push(("count".to_owned(), MAX_ENTRIES.to_owned()));
     let rows = visit.perform(input).await?.rows();
     let is_chosen =
         |row: &&Value| owned.key().is_some_and(|field| chosen.contains(&plain(&row[field.wire()]).as_str()));

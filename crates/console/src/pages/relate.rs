@@ -23,7 +23,7 @@ use crate::shell::{
 };
 
 /// Maximum number of related rows if they cannot be paged.
-const MOST: usize = 500;
+const MAX_RELATED: usize = 500;
 /// Page size.
 const PAGE_SIZE: usize = 100;
 
@@ -101,7 +101,7 @@ async fn page(
         visit.may(operation(resource, name, RelationChange::Add)).map(|op| call(visit, &input(op)));
     let remove = can(RelationChange::Remove)
         .then(|| json!({ "action": format!("{page}/remove"), "label": words.page("take_out") }));
-    let rows = linked.iter().take(MOST).map(|row| linked_row(visit, other, row, &barred));
+    let rows = linked.iter().take(MAX_RELATED).map(|row| linked_row(visit, other, row, &barred));
     let rows: Vec<Value> = rows.collect();
     let heading = format!("{}: {label}", title_of(resource, &row));
     let content = json!({

@@ -23,13 +23,13 @@ use crate::shell::{
 };
 
 /// Maximum number of roles: more come from very many groups.
-const MOST: usize = 50;
+const MAX_ROLES: usize = 50;
 /// Maximum number of roles on a card.
-const MOST_LINES: usize = 6;
+const MAX_LINES: usize = 6;
 /// Maximum number of groups whose path is looked up.
-const MOST_WAYS: usize = 12;
+const MAX_WAYS: usize = 12;
 /// Maximum number of resources that a sentence names.
-const MOST_THINGS: usize = 3;
+const MAX_THINGS: usize = 3;
 
 /// The shapes of the scopes of roles.
 pub static SCOPES: [&Shape; 4] = [&CUSTOMER, &SUBSCRIPTION, &TENANT, &IDP_INSTANCE];
@@ -64,9 +64,9 @@ impl Allowed {
 
 /// The names of resources in a sentence: the first ones, and the number of the others.
 pub fn resource_list(words: &Words, names: &[&str]) -> String {
-    let first: Vec<String> = names.iter().take(MOST_THINGS).map(|name| words.many(name)).collect();
+    let first: Vec<String> = names.iter().take(MAX_THINGS).map(|name| words.many(name)).collect();
     let first = first.join(", ");
-    match names.len().saturating_sub(MOST_THINGS) {
+    match names.len().saturating_sub(MAX_THINGS) {
         0 => first,
         more => words.page("rights_more").replace("{things}", &first).replace("{n}", &more.to_string()),
     }
@@ -110,7 +110,7 @@ pub async fn card(
     let sentences_of_roles = sentences(visit, resource, row, &effective).await?;
     let lines: Vec<Line> = sentences_of_roles
         .iter()
-        .take(MOST_LINES)
+        .take(MAX_LINES)
         .map(|one| {
             let through = one["through"].as_array().map(Vec::as_slice).unwrap_or_default();
             let mut names: Vec<&str> =
@@ -124,7 +124,7 @@ pub async fn card(
         })
         .collect();
     let about = if lines.is_empty() { words.page("rights_none") } else { "" };
-    let count = (sentences_of_roles.len() > MOST_LINES).then(|| sentences_of_roles.len().to_string());
+    let count = (sentences_of_roles.len() > MAX_LINES).then(|| sentences_of_roles.len().to_string());
     let more = (!lines.is_empty()).then(|| {
         json!({ "href": format!("{}/{}/rights", visit.address(resource), encoded(key)), "label": words.page("rights_why") })
     });
@@ -173,14 +173,14 @@ async fn sentences(
     effective: &Value,
 ) -> Result<Vec<Value>, Problem> {
     let all = effective["assignments"].as_array().map(Vec::as_slice).unwrap_or_default();
-    let held: Vec<&Value> = all.iter().take(MOST).collect();
+    let held: Vec<&Value> = all.iter().take(MAX_ROLES).collect();
     let scopes = held.iter().filter_map(|one| Some((one["scopeType"].as_str()?, one["scopeId"].as_str()?)));
     let names = scope_names(visit, scopes).await?;
     let mut ways: Vec<(String, Vec<Value>)> = Vec::new();
     let mut all_sentences = Vec::new();
     for one in held {
         let source = one["sourceId"].as_str().filter(|_| one["source"] == json!("Group")).unwrap_or_default();
-        if !source.is_empty() && ways.len() < MOST_WAYS && !ways.iter().any(|(known, _)| known == source) {
+        if !source.is_empty() && ways.len() < MAX_WAYS && !ways.iter().any(|(known, _)| known == source) {
             ways.push((source.to_owned(), granting_groups(visit, resource, row, source).await?));
         }
         let way = ways.iter().find(|(known, _)| known == source).map(|(_, way)| way.clone());
@@ -278,7 +278,7 @@ async fn nearest(
         return Ok(None);
     }
     let mut input = Input::of(below, vec![top.to_owned()]);
-    let filter: Vec<String> = ids.iter().take(MOST).map(|id| format!("id eq {}", json!(id))).collect();
+    let filter: Vec<String> = ids.iter().take(MAX_ROLES).map(|id| format!("id eq {}", json!(id))).collect();
     input.query.extend([("filter".to_owned(), filter.join(" or ")), ("count".to_owned(), "1".to_owned())]);
     let groups_below = visit.perform(input).await?.json();
     let groups_below = groups_below.as_array().and_then(|groups_below| groups_below.first());

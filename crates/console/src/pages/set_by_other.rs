@@ -27,7 +27,7 @@ use crate::shell::{
 /// The path of the page with the full list.
 pub const PATH: &str = "/console/set-by-others";
 /// Maximum number of lines of a card.
-const MOST_LINES: usize = 12;
+const MAX_LINES: usize = 12;
 /// The parameter of the operation, and of the page, that names a platform user.
 pub const PERSON: &str = "platformUserId";
 /// The parameter that names a platform group.
@@ -160,7 +160,7 @@ async fn credential_card(
     }
     let (words, names) = (visit.words, names(visit, items).await?);
     let is_group = of.iter().any(|(name, _)| *name == GROUP);
-    let lines = items.iter().take(MOST_LINES).map(|item| {
+    let lines = items.iter().take(MAX_LINES).map(|item| {
         let by = words.page("set_by").replace("{name}", &name(visit, &item["setBy"], &names));
         // for a group, each line names the user
         let person = name(visit, &item[PERSON], &names);

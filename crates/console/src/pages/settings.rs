@@ -29,7 +29,7 @@ pub use self::stored::value_of;
 pub use crate::shell::settings_access::{are_offered, can_be_set, owners};
 
 /// Maximum number of options of one owner.
-const MOST: &str = "500";
+const MAX_OPTIONS: &str = "500";
 
 /// The sections: the key of each title, and the prefixes of the options in it.
 const SECTIONS: [(&str, &[&str]); 9] = [
@@ -136,7 +136,7 @@ pub async fn settings(
     let op = visit.require(options().and_then(|options| options.list))?;
     let mut input = Input::of(op, Vec::new());
     let filter = format!("{field} eq {}", json!(key));
-    input.query = vec![("filter".to_owned(), filter), ("count".to_owned(), MOST.to_owned())];
+    input.query = vec![("filter".to_owned(), filter), ("count".to_owned(), MAX_OPTIONS.to_owned())];
     let listed = visit.perform(input).await?.json();
     let mut stored: Vec<Value> = listed.as_array().cloned().unwrap_or_default();
     let name = |row: &Value| plain(row.get("name").unwrap_or(&Value::Null));

@@ -106,7 +106,7 @@ pub async fn related_cards(
     for relation in resource.shape.relations {
         let other = directory::of_shape(relation.target);
         let read_apart = if is_read_apart(resource) {
-            relate::linked(visit, (resource, relation), key, (MOST_LINES, None)).await?
+            relate::linked(visit, (resource, relation), key, (MAX_LINES, None)).await?
         } else {
             None
         };
@@ -116,7 +116,7 @@ pub async fn related_cards(
             None => (relate::nested(row, relation), true),
         };
         let mut lines: Vec<Line> =
-            rows.iter().take(MOST_LINES).map(|row| line_of(visit, other, row)).collect();
+            rows.iter().take(MAX_LINES).map(|row| line_of(visit, other, row)).collect();
         let href = format!("{}/{}/relation/{}", visit.address(resource), encoded(key), relation.name);
         if !is_whole {
             lines.push(line(visit.words.page("all"), Some(&href)));
@@ -153,7 +153,7 @@ pub fn is_read_apart(resource: &Resource) -> bool {
 }
 
 /// Maximum number of lines of a card.
-const MOST_LINES: usize = 12;
+const MAX_LINES: usize = 12;
 
 fn line_of(visit: &Visit<'_>, resource: Option<&'static Resource>, row: &Value) -> Line {
     // a row without a page is shown by its name in the other system

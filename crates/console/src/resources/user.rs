@@ -131,7 +131,7 @@ fn email(row: &Value, (words, _): CellContext<'_>) -> Cell {
 }
 
 /// Maximum number of groups in a cell.
-const MOST_TAGS: usize = 2;
+const MAX_TAGS: usize = 2;
 
 fn groups(row: &Value, _: CellContext<'_>) -> Cell {
     let all = row["memberOfGroups"].as_array().map(Vec::as_slice).unwrap_or_default();
@@ -139,8 +139,8 @@ fn groups(row: &Value, _: CellContext<'_>) -> Cell {
         return Cell::none();
     }
     let items =
-        all.iter().take(MOST_TAGS).map(|group| Tag { text: member(group, "name"), href: None }).collect();
-    Cell { items, more: all.len().saturating_sub(MOST_TAGS), ..Cell::of("tags", "") }
+        all.iter().take(MAX_TAGS).map(|group| Tag { text: member(group, "name"), href: None }).collect();
+    Cell { items, more: all.len().saturating_sub(MAX_TAGS), ..Cell::of("tags", "") }
 }
 
 fn status(row: &Value, (words, _): CellContext<'_>) -> Cell {

@@ -22,7 +22,7 @@ static SEARCHED: [&Shape; 6] = [&USER, &GROUP, &CLIENT_APP, &TENANT, &IDP_INSTAN
 /// Maximum number of rows of each resource.
 const COUNT: &str = "6";
 /// Maximum number of navigation entries, actions and settings.
-const MOST_ENTRIES: usize = 8;
+const MAX_ENTRIES: usize = 8;
 /// The maximum length of a search text, in characters.
 const LONGEST: usize = 200;
 
@@ -48,7 +48,7 @@ pub async fn show(visit: &Visit<'_>) -> Result<Response<AnswerBody>, Problem> {
     }
     let folded = text.to_lowercase();
     let items = entries(visit).into_iter().flat_map(|(_, items)| items);
-    let fitting = items.filter(|entry| entry.label.to_lowercase().contains(&folded)).take(MOST_ENTRIES);
+    let fitting = items.filter(|entry| entry.label.to_lowercase().contains(&folded)).take(MAX_ENTRIES);
     let fitting = fitting
         .map(|entry| json!({ "label": entry.label, "sub": "", "href": entry.href, "icon": entry.icon }));
     add(&mut results, visit.words.page("places"), fitting);
@@ -80,7 +80,7 @@ fn acts<'a>(visit: &'a Visit<'_>, folded: &'a str) -> impl Iterator<Item = Value
         both.map(|(label, end, icon)| (label, format!("{}/{end}", visit.address(one)), icon))
             .collect::<Vec<_>>()
     });
-    let fitting = actions.filter(move |(label, ..)| label.to_lowercase().contains(folded)).take(MOST_ENTRIES);
+    let fitting = actions.filter(move |(label, ..)| label.to_lowercase().contains(folded)).take(MAX_ENTRIES);
     fitting.map(|(label, href, icon)| json!({ "label": label, "sub": "", "href": href, "icon": icon }))
 }
 
@@ -94,7 +94,7 @@ fn settings<'a>(visit: &'a Visit<'_>, folded: &'a str) -> impl Iterator<Item = V
     let fits = move |label: &str, name: &str| {
         label.to_lowercase().contains(folded) || name.to_lowercase().contains(folded)
     };
-    let fitting = labelled.filter(move |(label, name, _)| fits(label, name)).take(MOST_ENTRIES);
+    let fitting = labelled.filter(move |(label, name, _)| fits(label, name)).take(MAX_ENTRIES);
     fitting.map(|(label, name, href)| json!({ "label": label, "sub": name, "href": href, "icon": "sliders-horizontal" }))
 }
 

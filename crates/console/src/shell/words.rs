@@ -63,13 +63,13 @@ impl Words {
     /// The name of a resource, plural, as a heading.
     pub fn resources(&self, name: &str) -> String {
         let many = self.find("resource", &format!("{name}_many"));
-        many.map_or_else(|| format!("{}s", spaced(name)), raised)
+        many.map_or_else(|| plural(&spaced(name)), raised)
     }
 
     /// The name of a resource, plural, within a sentence.
     pub fn many(&self, name: &str) -> String {
         let many = self.find("resource", &format!("{name}_many"));
-        many.map_or_else(|| format!("{}s", spaced(name).to_lowercase()), str::to_owned)
+        many.map_or_else(|| plural(&spaced(name).to_lowercase()), str::to_owned)
     }
 
     /// The short name of an operation, if it has one.
@@ -147,6 +147,16 @@ fn spaced(name: &str) -> String {
     words
 }
 
+/// The regular plural of an English noun: `branch` is `branches`.
+fn plural(noun: &str) -> String {
+    let before_y = noun.strip_suffix('y').filter(|stem| !stem.ends_with(['a', 'e', 'i', 'o', 'u']));
+    match before_y {
+        Some(stem) => format!("{stem}ies"),
+        None if ["s", "x", "z", "ch", "sh"].iter().any(|end| noun.ends_with(end)) => format!("{noun}es"),
+        None => format!("{noun}s"),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use std::collections::{BTreeSet, HashMap, HashSet};
@@ -154,7 +164,7 @@ mod tests {
     use chancery_record::{Field, Kind};
     use chancery_resource::settings::{CATALOGUE, Form};
 
-    use super::{ENGLISH, GERMAN, Words, spaced};
+    use super::{ENGLISH, GERMAN, Words, plural, spaced};
     use crate::{
         pages::act,
         shell::{directory, fields::hint},
@@ -165,6 +175,8 @@ mod tests {
         assert_eq!(spaced("emailAddress"), "Email address");
         assert_eq!(spaced("ClientApp"), "Client app");
         assert_eq!(spaced("isUserActive"), "Is user active");
+        let plurals = ["Branch", "Event delivery", "Access key", "Tenant"].map(plural);
+        assert_eq!(plurals, ["Branches", "Event deliveries", "Access keys", "Tenants"]);
     }
 
     #[test]

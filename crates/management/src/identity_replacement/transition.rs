@@ -100,7 +100,9 @@ pub fn approve(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
         Start::Ready(loaded) => *loaded,
         Start::Done(answer) => return Ok(answer),
     };
-    let Some(actor) = call.context.actor else { return Err(Problem::conflict("Nobody approves.")) };
+    let Some(actor) = call.context.actor else {
+        return Err(Problem::conflict("An approval needs an authenticated approver."));
+    };
     if replacement.requested_by_actor_id == Some(actor) {
         let detail = "The requester cannot approve the replacement: another approver is needed.";
         return Err(Problem::conflict(detail));

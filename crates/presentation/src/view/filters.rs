@@ -23,7 +23,7 @@ pub(super) const FUNCTIONS: [&str; 1] = ["range"];
 const LONGEST: usize = 16_384;
 
 /// The most numbers of a range.
-const MOST_NUMBERS: i64 = 10_000;
+const MAX_NUMBERS: i64 = 10_000;
 
 /// Adds all filters, tests and functions.
 pub(super) fn add_to(environment: &mut Environment) {
@@ -152,8 +152,8 @@ fn ink(colour: &str) -> Result<&'static str, Error> {
 /// The numbers from 0 to below one number, or from one number to below another.
 fn range(first: i64, second: Option<i64>) -> Result<Value, Error> {
     let (from, to) = second.map_or((0, first), |second| (first, second));
-    if to.saturating_sub(from) > MOST_NUMBERS {
-        return Err(invalid(format!("a range has at most {MOST_NUMBERS} numbers")));
+    if to.saturating_sub(from) > MAX_NUMBERS {
+        return Err(invalid(format!("a range has at most {MAX_NUMBERS} numbers")));
     }
     Ok(Value::make_iterable(move || from..to))
 }

@@ -22,7 +22,7 @@ const STATEMENTS: [&str; 13] = [
 const NAMING: [&str; 3] = ["for", "set", "with"];
 
 /// The most `elif` of a view: each nests the rest of its `if` by one level.
-const MOST_ELIF: usize = 100;
+const MAX_ELIF: usize = 100;
 
 /// Words that are no names, so that a bracket after them is no call.
 const KEYWORDS: [&str; 8] = ["and", "or", "not", "in", "is", "if", "elif", "else"];
@@ -36,8 +36,8 @@ pub(super) fn check(source: &str) -> Result<(), Refusal> {
     for tag in &tags {
         check_tag(tag).map_err(|(at, detail)| Refusal::at(at, source, detail))?;
         elif += usize::from(tag.first_word() == Some("elif"));
-        if elif > MOST_ELIF {
-            let detail = format!("a view must have at most {MOST_ELIF} elif");
+        if elif > MAX_ELIF {
+            let detail = format!("a view must have at most {MAX_ELIF} elif");
             return Err(Refusal::at(tag.at, source, detail));
         }
     }

@@ -66,7 +66,7 @@ impl MasterKey {
     /// Bytes of one key.
     pub const LENGTH: usize = 32;
     /// The most keys of a file.
-    pub const MOST: usize = 16;
+    pub const MAX_KEYS: usize = 16;
 
     /// Generates a new master key.
     ///
@@ -81,7 +81,7 @@ impl MasterKey {
     /// first one, unless [`MasterKey::with_root`] sets a root key.
     pub fn new(bytes: &[u8]) -> Option<Self> {
         let (keys, rest) = bytes.as_chunks::<{ Self::LENGTH }>();
-        if !rest.is_empty() || keys.len() > Self::MOST {
+        if !rest.is_empty() || keys.len() > Self::MAX_KEYS {
             return None;
         }
         let keys: Arc<[OneKey]> = keys.iter().map(|key| OneKey::new(key)).collect::<Option<_>>()?;
@@ -290,7 +290,7 @@ mod tests {
         {
             assert_eq!(MasterKey::new(&vec![7; length]).is_some(), is_taken, "{length}");
         }
-        let most = MasterKey::new(&[7; 32 * MasterKey::MOST]).unwrap();
+        let most = MasterKey::new(&[7; 32 * MasterKey::MAX_KEYS]).unwrap();
         assert!(most.rotated().is_none());
     }
 }

@@ -42,7 +42,7 @@ pub enum Form {
     /// The ids of authenticator models, separated by commas. A list that is invalid in part stays in effect: an
     /// allow list then admits less, and a block list still blocks the others.
     Aaguids,
-    /// Names of links, each followed by a blank and its URL, separated by commas: at most [`MOST_LINKS`].
+    /// Names of links, each followed by a blank and its URL, separated by commas: at most [`MAX_LINKS`].
     Links,
     /// Scopes (RFC 6749, section 3.3), separated by blanks or commas.
     Scopes,
@@ -58,7 +58,7 @@ pub enum Form {
 }
 
 /// The most links of an option.
-pub const MOST_LINKS: usize = 10;
+pub const MAX_LINKS: usize = 10;
 /// The most bytes of a name. One of an authenticator must fit into a QR code, twice and encoded.
 const MAX_NAME: usize = 200;
 /// The placeholders of a link template: the token, and the login name of the person.
@@ -254,7 +254,7 @@ pub fn links(text: &str) -> Option<Vec<(&str, &str)>> {
             (!name.is_empty() && name.len() <= 200 && is_address(address)).then_some((name, address))
         })
         .collect();
-    links.filter(|links| links.len() <= MOST_LINKS)
+    links.filter(|links| links.len() <= MAX_LINKS)
 }
 
 /// A Boolean, in any case.

@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use chancery_record::{FieldError, FieldErrors, Kind, MOST_ERRORS, Value, fold, pointer};
+use chancery_record::{FieldError, FieldErrors, Kind, MAX_ERRORS, Value, fold, pointer};
 use chancery_store::Tx;
 
 use crate::{
@@ -48,7 +48,7 @@ impl Failures {
     /// Adds an error of an element.
     pub fn add(&mut self, element: usize, kind: ProblemKind, error: FieldError) {
         self.all.push((element, kind, error));
-        if self.all.len() >= 2 * MOST_ERRORS {
+        if self.all.len() >= 2 * MAX_ERRORS {
             self.truncate();
         }
     }
@@ -112,8 +112,8 @@ impl Failures {
 
     fn truncate(&mut self) {
         self.all.sort_by_key(|(element, ..)| *element);
-        self.more += self.all.len().saturating_sub(MOST_ERRORS);
-        self.all.truncate(MOST_ERRORS);
+        self.more += self.all.len().saturating_sub(MAX_ERRORS);
+        self.all.truncate(MAX_ERRORS);
     }
 
     /// All errors in the order of their elements. The type of the first is the type of the problem.

@@ -20,9 +20,9 @@ use crate::{
 /// The file of the set's memory of servers.
 const APPLIED: &str = ".applied.json";
 /// The most bytes of one file.
-const MOST: u64 = 64 * 1024 * 1024;
+const MAX_FILE_BYTES: u64 = 64 * 1024 * 1024;
 /// The most values of one file.
-const MOST_VALUES: usize = 4_000_000;
+const MAX_VALUES: usize = 4_000_000;
 
 /// A folder with documents.
 #[derive(Default)]
@@ -148,14 +148,14 @@ fn read_json<T: serde::de::DeserializeOwned>(path: &Path, is_typed: bool) -> Res
         return Err(located(&"is no regular file"));
     }
     let mut bytes = Vec::new();
-    let read = fs::File::open(path).and_then(|file| file.take(MOST + 1).read_to_end(&mut bytes));
-    if read.map_err(|error| located(&error))? as u64 > MOST {
+    let read = fs::File::open(path).and_then(|file| file.take(MAX_FILE_BYTES + 1).read_to_end(&mut bytes));
+    if read.map_err(|error| located(&error))? as u64 > MAX_FILE_BYTES {
         return Err(located(&"is larger than 64 MiB"));
     }
     // some editors put a byte order mark before UTF-8
     let text = bytes.strip_prefix("\u{feff}".as_bytes()).unwrap_or(&bytes);
     if is_typed {
-        read_json_within(text, MOST_VALUES).map_err(|error| located(&error.0))?;
+        read_json_within(text, MAX_VALUES).map_err(|error| located(&error.0))?;
     }
     serde_json::from_slice(text).map_err(|error| located(&error))
 }

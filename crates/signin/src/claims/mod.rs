@@ -4,6 +4,7 @@
 mod person_claims;
 mod reasons;
 mod release;
+mod release_policy;
 
 use std::{mem, sync::Arc};
 
@@ -13,11 +14,13 @@ use chancery_resource::{Problem, Purpose, StoreError, Tx, Work};
 use uuid::Uuid;
 
 pub use reasons::{Preview, Reasons};
-pub use release::{ReleaseReason, ReleasedClaims, WithholdReason};
+pub use release::ReleasedClaims;
+pub use release_policy::{ReleaseReason, WithholdReason};
 
 use self::{
     person_claims::{ClaimGroups, PersonClaims},
-    release::{Issue, ReleasePolicy, release_claims, without_rules},
+    release::{release_claims, without_rules},
+    release_policy::{Issue, ReleasePolicy},
 };
 use crate::{
     client_app::{Application, claim_rules::Rules},

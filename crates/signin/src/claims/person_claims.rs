@@ -16,7 +16,7 @@ use crate::{
 /// Numbers of audit entries start with their time in microseconds.
 const NUMBERS_A_SECOND: i64 = 1_000_000;
 /// The maximum of bytes of keys and values of a user's entries that are claims; the first ones by key count.
-const MOST_ENTRY_BYTES: usize = 64 << 10;
+const MAX_ENTRY_BYTES: usize = 64 << 10;
 
 /// The data to read besides the user.
 #[derive(Clone, Copy)]
@@ -158,7 +158,7 @@ pub fn read(
     }))
 }
 
-/// The entries of a person: the first ones, up to [`MOST_ENTRY_BYTES`].
+/// The entries of a person: the first ones, up to [`MAX_ENTRY_BYTES`].
 #[derive(Default)]
 struct Entries {
     all: Vec<(String, String)>,
@@ -168,7 +168,7 @@ struct Entries {
 impl Entries {
     fn take(&mut self, key: &str, value: String) {
         self.bytes += key.len() + value.len();
-        if self.bytes <= MOST_ENTRY_BYTES {
+        if self.bytes <= MAX_ENTRY_BYTES {
             self.all.push((key.to_owned(), value));
         }
     }

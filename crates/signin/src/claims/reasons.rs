@@ -12,9 +12,9 @@ use uuid::Uuid;
 
 use super::{
     person_claims::{self, ClaimGroups, PersonClaims},
-    release::{
-        Issue, ReleasePolicy, ReleaseReason, ReleaseTarget, ReleasedClaims, TypeOfClaim, WithholdReason,
-        release_claims, release_reason, without_rules,
+    release::{ReleasedClaims, release_claims, without_rules},
+    release_policy::{
+        Issue, ReleasePolicy, ReleaseReason, ReleaseTarget, TypeOfClaim, WithholdReason, release_reason,
     },
     rules_of,
 };

@@ -8,7 +8,7 @@ use chancery_resource::{Problem, Tx};
 use uuid::Uuid;
 
 /// The maximum of cached pairs of tenant and instance of a client app.
-const MOST_SCOPES: usize = 64;
+const MAX_SCOPES: usize = 64;
 
 /// A tenant, and an instance of it.
 type TenantAndInstance = (Uuid, Uuid);
@@ -64,7 +64,7 @@ impl ClaimRuleCache {
         let key = if rules.is_empty() { Vec::new() } else { rules.key().to_vec() };
         let mut scopes = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         scopes.retain(|(known, _)| *known != scope);
-        if scopes.len() >= MOST_SCOPES {
+        if scopes.len() >= MAX_SCOPES {
             scopes.remove(0);
         }
         scopes.push((scope, key));

@@ -20,9 +20,9 @@ const REMEMBERED: usize = 10_000;
 /// The maximum of unwritten notes: further ones are dropped.
 const WAITING: usize = 500;
 /// The maximum of rows of a client app.
-const MOST_OF_APP: i64 = 50;
+const MAX_OF_APP: i64 = 50;
 /// The maximum of rows of the installation.
-const MOST: i64 = 10_000;
+const MAX_ROWS: i64 = 10_000;
 /// The maximum length of a text in a row, in bytes.
 const LONGEST: usize = 4_000;
 
@@ -103,7 +103,7 @@ pub fn write_refused(
     app_context: &Arc<AppContext>,
     requests: &[RefusedRequest],
 ) -> Result<(), Error> {
-    let all = format!("SELECT count(*) FROM (SELECT 1 FROM client_app_refusal LIMIT {MOST}) listed");
+    let all = format!("SELECT count(*) FROM (SELECT 1 FROM client_app_refusal LIMIT {MAX_ROWS}) listed");
     let mut all = tx.one(&all, &[], |row| row.int(0))?.unwrap_or_default();
     let known = "SELECT (SELECT count(*) FROM client_app_refusal r WHERE r.client_app_id = a.id), \
         (SELECT count(*) FROM client_app_refusal r WHERE r.client_app_id = a.id AND r.endpoint = ?2 AND r.error = ?3) \
@@ -120,7 +120,7 @@ pub fn write_refused(
             Ok((row.int(0)?, row.int(1)? > 0))
         })?;
         let Some((of_app, is_listed)) = row else { continue };
-        if !is_listed && (of_app >= MOST_OF_APP || all >= MOST) {
+        if !is_listed && (of_app >= MAX_OF_APP || all >= MAX_ROWS) {
             continue;
         }
         let now = one.last_on.0;

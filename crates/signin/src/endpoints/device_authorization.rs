@@ -22,10 +22,10 @@ use crate::{
 };
 
 /// The maximum of waiting devices of a client app.
-const MOST_OPEN: i64 = 1_000;
+const MAX_OPEN: i64 = 1_000;
 /// The maximum of devices of all client apps whose codes have not expired. Unauthenticated callers can send requests
 /// in the name of a public client app.
-const MOST_OPEN_OF_ALL: i64 = 20_000;
+const MAX_OPEN_OF_ALL: i64 = 20_000;
 
 impl Provider<'_> {
     /// Responds to a device with its codes.
@@ -71,7 +71,7 @@ impl Provider<'_> {
             if let Err(refused) = audience(tx, &application, &resources)? {
                 return Ok(Err(refused.into()));
             }
-            if open(tx, application.id, now)? >= MOST_OPEN || open_of_all(tx, now)? >= MOST_OPEN_OF_ALL {
+            if open(tx, application.id, now)? >= MAX_OPEN || open_of_all(tx, now)? >= MAX_OPEN_OF_ALL {
                 return Ok(Err(OAuthError::new(400, "slow_down", "Too many devices wait already.")));
             }
             let insert = StateTable::DeviceAuthorization.insert(
@@ -109,7 +109,7 @@ impl Provider<'_> {
 fn open(tx: &mut Tx<'_>, application: Uuid, now: Timestamp) -> Result<i64, StoreError> {
     let text = format!(
         "SELECT count(*) FROM (SELECT 1 FROM device_authorization WHERE client_app_id = ?1 \
-         AND status = 'Pending' AND expires_on > ?2 LIMIT {MOST_OPEN}) w"
+         AND status = 'Pending' AND expires_on > ?2 LIMIT {MAX_OPEN}) w"
     );
     Ok(tx.one(&text, &[application.into(), now.0.into()], |row| row.int(0))?.unwrap_or_default())
 }
@@ -118,7 +118,7 @@ fn open(tx: &mut Tx<'_>, application: Uuid, now: Timestamp) -> Result<i64, Store
 fn open_of_all(tx: &mut Tx<'_>, now: Timestamp) -> Result<i64, StoreError> {
     let text = format!(
         "SELECT count(*) FROM (SELECT 1 FROM device_authorization WHERE expires_on > ?1 \
-         LIMIT {MOST_OPEN_OF_ALL}) w"
+         LIMIT {MAX_OPEN_OF_ALL}) w"
     );
     Ok(tx.one(&text, &[now.0.into()], |row| row.int(0))?.unwrap_or_default())
 }

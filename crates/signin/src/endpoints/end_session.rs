@@ -29,7 +29,7 @@ use crate::{
 };
 
 /// The maximum of front-channel notifications on the page.
-const MOST_FRAMES: usize = 32;
+const MAX_FRAMES: usize = 32;
 
 /// The parameter with the content of an ID token, for addresses that have no room for the token.
 const SHORT_HINT: &str = "hint";
@@ -406,7 +406,7 @@ fn frames(tx: &mut Tx<'_>, sessions: &[Session]) -> Result<Vec<Frame>, StoreErro
          WHERE a.frontchannel_logout_uri IS NOT NULL AND g.session_id IN ",
     );
     sql.add_list(sessions.iter().map(|session| session.id.into()));
-    sql.add(&format!(" LIMIT {MOST_FRAMES}"));
+    sql.add(&format!(" LIMIT {MAX_FRAMES}"));
     let mut rows = Vec::new();
     tx.query(&sql.text, &sql.parameters, |row| {
         rows.push(Frame {

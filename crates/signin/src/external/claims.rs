@@ -9,9 +9,9 @@ use serde_json::json;
 use crate::client_app::OfferedProvider;
 
 /// The maximum of stored bytes of types and values.
-const MOST_BYTES: usize = 32 << 10;
+const MAX_BYTES: usize = 32 << 10;
 /// The maximum of stored claims.
-const MOST: usize = 500;
+const MAX_CLAIMS: usize = 500;
 /// The maximum length of a subject, in characters: that of a platform user's identity.
 const LONGEST_SUBJECT: usize = 255;
 /// The values of `amr` and `acr` for a second factor at the provider (RFC 8176; OpenID Provider Authentication Policy
@@ -109,13 +109,13 @@ fn within_bounds(claims: Vec<(String, String)>, provider: &OfferedProvider) -> V
     let fits = |(name, value): &(String, String)| {
         // as they are stored: control characters take several bytes
         let more = bytes + json!([name, value]).to_string().len();
-        let fits = more <= MOST_BYTES;
+        let fits = more <= MAX_BYTES;
         if fits {
             bytes = more;
         }
         fits
     };
-    let retained: Vec<_> = claims.into_iter().filter(fits).take(MOST).collect();
+    let retained: Vec<_> = claims.into_iter().filter(fits).take(MAX_CLAIMS).collect();
     if retained.len() < all {
         tracing::warn!(instance = %provider.id, left_out = all - retained.len(), "a provider told more claims than are kept");
     }

@@ -20,7 +20,7 @@ use crate::{
 pub const IN_ROW: &str = "row";
 /// The maximum of stored flows. Unauthenticated callers can start a flow, so the installation has a limit besides
 /// that of each address: 10,000 rows are less than 200 MB.
-const MOST_ROWS: i64 = 10_000;
+const MAX_ROWS: i64 = 10_000;
 
 /// A sign-in flow in progress.
 #[derive(Clone, Serialize, Deserialize)]
@@ -245,7 +245,7 @@ impl Provider<'_> {
             if tx.execute(&text, &[id.clone(), sealed.clone()])? == 1 {
                 return Ok(true);
             }
-            if rows(tx, now)? >= MOST_ROWS {
+            if rows(tx, now)? >= MAX_ROWS {
                 return Ok(false);
             }
             let text = StateTable::SignInFlow.insert(
@@ -288,9 +288,8 @@ pub fn home_of(application: Uuid, address: &str) -> Option<String> {
 
 /// Counts stored flows, up to the limit.
 fn rows(tx: &mut Tx<'_>, now: Timestamp) -> Result<i64, StoreError> {
-    let text = format!(
-        "SELECT count(*) FROM (SELECT 1 FROM sign_in_flow WHERE expires_on > ?1 LIMIT {MOST_ROWS}) w"
-    );
+    let text =
+        format!("SELECT count(*) FROM (SELECT 1 FROM sign_in_flow WHERE expires_on > ?1 LIMIT {MAX_ROWS}) w");
     Ok(tx.one(&text, &[now.0.into()], |row| row.int(0))?.unwrap_or_default())
 }
 

@@ -226,7 +226,7 @@ impl SignInTransaction {
         if !self.remembers_device || !has_second || lifetime == 0 {
             return Ok(None);
         }
-        let device = remember(context, tx, identified.person, identified.tenant, lifetime)?;
+        let device = remember(context, tx, identified, lifetime)?;
         Ok(Some((device.value, lifetime / 1000)))
     }
 

@@ -15,15 +15,15 @@ use uuid::Uuid;
 
 use super::{
     Attempt, Form, Posted, SignInPage,
-    password::{LONGEST, find_login, shown_name},
+    password::{LONGEST, find_login},
+    resume::missing,
 };
 use crate::{
     client_app::OfferedStore,
     flow::{
         context::{Evaluated, FlowContext},
         page_name::ACCESS_PASS,
-        page_redirect::redirect_after_post,
-        pending_flow::{FormErrors, PendingFlow},
+        pending_flow::PendingFlow,
         response::{AttemptResult, BrowserResponse, PageError},
         sign_in_transaction::{ProofResult, SignInTransaction},
     },
@@ -33,7 +33,6 @@ use crate::{
 
 pub(super) static PAGE: SignInPage = SignInPage {
     name: ACCESS_PASS,
-    label: ACCESS_PASS,
     prepare: None,
     view,
     attempt: |form, _| Some(Attempt { method: ACCESS_PASS, subject: form.name("username") }),
@@ -70,22 +69,20 @@ impl Provider<'_> {
         mut pending: PendingFlow,
         typed: TypedPass,
     ) -> Result<(BrowserResponse, AttemptResult), Problem> {
-        let Some(application) = self.application_of(&pending).await? else {
+        let Some((flow_context, evaluated)) = self.resume(visit, &pending).await? else {
             return Ok((BrowserResponse::Error(PageError::UNKNOWN_CLIENT), AttemptResult::NotCounted));
         };
-        let flow_context = FlowContext::new(self, application, (visit, &pending));
-        let evaluated = self.evaluate(visit, &pending, &flow_context).await?;
         let Step::FirstFactor(due) = evaluated.due.step() else {
-            let response = self.respond_with_step(visit, pending.clone(), flow_context, evaluated).await?;
-            return Ok((redirect_after_post(pending, response), AttemptResult::NotCounted));
+            return self.respond_after_post(visit, pending, flow_context, evaluated).await;
         };
         let tenant = due.tenant;
         let fields = [("username", typed.username.is_empty()), ("pass", typed.pass.expose().is_empty())];
-        let missing = fields.iter().filter(|(_, is_empty)| *is_empty);
-        let errors: Vec<_> =
-            missing.map(|(field, _)| (format!("missing_{field}"), (*field).to_owned())).collect();
+        let errors = missing(&fields);
         if !errors.is_empty() {
-            return Ok((show_errors(pending, &typed.username, errors), AttemptResult::NotCounted));
+            return Ok((
+                pending.with_errors_of(ACCESS_PASS, &typed.username, errors),
+                AttemptResult::NotCounted,
+            ));
         }
         let stores: Vec<OfferedStore> = flow_context.offered(&evaluated).into_iter().cloned().collect();
         pending.form_errors = None;
@@ -101,18 +98,8 @@ impl Provider<'_> {
             ));
         }
         let wrong = vec![("pass_wrong".to_owned(), "pass".to_owned())];
-        Ok((show_errors(pending, &username, wrong), AttemptResult::Failed))
+        Ok((pending.with_errors_of(ACCESS_PASS, &username, wrong), AttemptResult::Failed))
     }
-}
-
-fn show_errors(mut pending: PendingFlow, username: &str, errors: Vec<(String, String)>) -> BrowserResponse {
-    pending.form_errors = Some(FormErrors {
-        page: ACCESS_PASS.to_owned(),
-        username: shown_name(username),
-        errors,
-        ..FormErrors::default()
-    });
-    BrowserResponse::ToPage(pending.into(), ACCESS_PASS, None)
 }
 
 /// Uses the pass of the first store, in order, that knows the name. `None`: it is refused, without a reason.

@@ -15,7 +15,7 @@ use crate::{
 };
 
 pub(super) static PAGE: SignInPage =
-    SignInPage { name: CHOOSE, label: CHOOSE, prepare: None, view, attempt: |_, _| None, post };
+    SignInPage { name: CHOOSE, prepare: None, view, attempt: |_, _| None, post };
 
 fn view(flow_context: &FlowContext, _: &PendingFlow, evaluated: &Evaluated) -> (&'static str, Value) {
     let context = match evaluated.due.step() {

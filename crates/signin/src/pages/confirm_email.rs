@@ -18,7 +18,6 @@ use crate::{
 
 pub(super) static PAGE: SignInPage = SignInPage {
     name: CONFIRM,
-    label: CONFIRM,
     prepare: Some(|provider, visit, _, flow_context, evaluated| {
         Box::pin(provider.code_page(visit, flow_context, evaluated))
     }),

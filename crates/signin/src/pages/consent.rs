@@ -18,7 +18,7 @@ use crate::{
 };
 
 pub(super) static PAGE: SignInPage =
-    SignInPage { name: CONSENT, label: CONSENT, prepare: None, view, attempt: |_, _| None, post };
+    SignInPage { name: CONSENT, prepare: None, view, attempt: |_, _| None, post };
 
 /// The selection on the consent page.
 struct GivenConsent {

@@ -7,7 +7,6 @@ use crate::flow::page_name::CONTINUE;
 
 pub(super) static PAGE: SignInPage = SignInPage {
     name: CONTINUE,
-    label: CONTINUE,
     prepare: None,
     view: |_, _, _| ("Continue", json!({})),
     attempt: |_, _| None,

@@ -33,7 +33,7 @@ use crate::{
 const NOWHERE: &str = "https://device.invalid/";
 
 pub(super) static PAGE: SignInPage =
-    SignInPage { name: DEVICE, label: "other", prepare: None, view, attempt: |_, _| None, post };
+    SignInPage { name: DEVICE, prepare: None, view, attempt: |_, _| None, post };
 
 fn post<'a>(provider: Provider<'a>, visit: &'a Visit, pending: PendingFlow, form: Form<'a>) -> Posted<'a> {
     let is_allowed = form.field("decision") == Some("allow");

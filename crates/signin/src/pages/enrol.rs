@@ -25,7 +25,6 @@ use crate::{
 
 pub(super) static PAGE: SignInPage = SignInPage {
     name: ENROL,
-    label: ENROL,
     prepare: Some(prepare),
     view,
     attempt: |form, pending| match form.alternative() {

@@ -15,6 +15,7 @@ mod questionnaire;
 mod recovery_codes;
 mod refused;
 pub mod reset;
+mod resume;
 mod second_factor;
 mod sent_code;
 mod show;
@@ -31,6 +32,7 @@ use self::form::Form;
 use crate::{
     flow::{
         context::{Evaluated, FlowContext},
+        page_name::DEVICE,
         pending_flow::PendingFlow,
         response::{AttemptResult, BrowserResponse},
     },
@@ -53,8 +55,6 @@ type Prepare =
 pub struct SignInPage {
     /// The name in its address.
     pub name: &'static str,
-    /// Its label in the metrics of posts.
-    pub label: &'static str,
     /// Prepares the page, e.g. sends a code; `None`: there is nothing to prepare.
     prepare: Option<Prepare>,
     /// The name of its view, and the view's context.
@@ -88,6 +88,11 @@ impl SignInPage {
     /// The page of this name.
     pub fn find(name: &str) -> Option<&'static Self> {
         PAGES.iter().copied().find(|page| page.name == name)
+    }
+
+    /// Its label in the metrics of posts.
+    pub fn label(&self) -> &'static str {
+        if self.name == DEVICE { "other" } else { self.name }
     }
 }
 

@@ -18,7 +18,6 @@ use crate::{
     flow::{
         context::{Evaluated, FlowContext},
         page_name::NEW_PASSWORD,
-        page_redirect::redirect_after_post,
         pending_flow::{FormErrors, PendingFlow},
         response::{AttemptResult, BrowserResponse, PageError},
         sign_in_transaction::{ProofResult, SignInTransaction},
@@ -30,7 +29,6 @@ use crate::{
 
 pub(super) static PAGE: SignInPage = SignInPage {
     name: NEW_PASSWORD,
-    label: NEW_PASSWORD,
     prepare: None,
     view,
     attempt: |_, pending| Some(Attempt::of_flow(NEW_PASSWORD, pending)),
@@ -86,16 +84,13 @@ impl Provider<'_> {
         mut pending: PendingFlow,
         typed: NewPassword,
     ) -> Result<(BrowserResponse, AttemptResult), Problem> {
-        let Some(application) = self.application_of(&pending).await? else {
+        let Some((flow_context, evaluated)) = self.resume(visit, &pending).await? else {
             return Ok((BrowserResponse::Error(PageError::UNKNOWN_CLIENT), AttemptResult::NotCounted));
         };
-        let flow_context = FlowContext::new(self, application, (visit, &pending));
-        let evaluated = self.evaluate(visit, &pending, &flow_context).await?;
         let due =
             evaluated.due.identified().filter(|_| is_due(&evaluated)).map(|identified| identified.instance);
         let (Some(store), Some(user)) = (due, evaluated.user().map(|user| user.user)) else {
-            let response = self.respond_with_step(visit, pending.clone(), flow_context, evaluated).await?;
-            return Ok((redirect_after_post(pending, response), AttemptResult::NotCounted));
+            return self.respond_after_post(visit, pending, flow_context, evaluated).await;
         };
         let has_none = evaluated.password.as_ref().is_some_and(|password| password.is_missing);
         let faults = faults_of(&typed, has_none);

@@ -21,7 +21,6 @@ use crate::{
         context::{Evaluated, FlowContext},
         page_action::{ActionContext, ActionResult},
         page_name::{PASSKEY, PASSWORD, SECOND_FACTOR},
-        page_redirect::redirect_after_post,
         pending_flow::PendingFlow,
         person_facts::PASSKEY_OFFER,
         response::{AttemptResult, BrowserResponse, PageError},
@@ -41,7 +40,6 @@ const OFFER_PAUSE_MS: i64 = 30 * 24 * 3_600_000;
 
 pub(super) static PAGE: SignInPage = SignInPage {
     name: PASSKEY,
-    label: PASSKEY,
     prepare: Some(prepare),
     view,
     attempt: |form, pending| match form.credential() {
@@ -142,15 +140,12 @@ impl Provider<'_> {
         page: &'static str,
         answer: &str,
     ) -> Result<(BrowserResponse, AttemptResult), Problem> {
-        let Some(application) = self.application_of(&pending).await? else {
+        let Some((flow_context, evaluated)) = self.resume(visit, &pending).await? else {
             return Ok((BrowserResponse::Error(PageError::UNKNOWN_CLIENT), AttemptResult::NotCounted));
         };
-        let flow_context = FlowContext::new(self, application, (visit, &pending));
-        let evaluated = self.evaluate(visit, &pending, &flow_context).await?;
         let stores = self.stores_for(page, &flow_context, &evaluated);
         if stores.is_empty() {
-            let response = self.respond_with_step(visit, pending.clone(), flow_context, evaluated).await?;
-            return Ok((redirect_after_post(pending, response), AttemptResult::NotCounted));
+            return self.respond_after_post(visit, pending, flow_context, evaluated).await;
         }
         let answer = Some(answer).filter(|answer| answer.len() <= LONGEST);
         let answer: Option<Value> = answer.and_then(|answer| serde_json::from_str(answer).ok());

@@ -3,13 +3,12 @@
 
 use std::sync::Arc;
 
-use super::{Attempt, Form, Posted, Prepared, SignInPage, passkey};
+use super::{Attempt, Form, Posted, Prepared, SignInPage, passkey, resume::missing};
 use crate::{
     client_app::OfferedStore,
     flow::{
         context::{Evaluated, FlowContext},
         page_name::{PASSWORD, takes_access_passes},
-        page_redirect::redirect_after_post,
         pending_flow::{FormErrors, PendingFlow},
         response::{AttemptResult, BrowserResponse, PageError},
         sign_in_transaction::{ProofResult, SignInTransaction},
@@ -34,12 +33,9 @@ use uuid::Uuid;
 
 /// The maximum length of a name or password, in bytes.
 pub const LONGEST: usize = 1024;
-/// The maximum length of a name that is shown again, in bytes.
-const LONGEST_SHOWN: usize = 320;
 
 pub(super) static PAGE: SignInPage = SignInPage {
     name: PASSWORD,
-    label: PASSWORD,
     prepare: Some(prepare),
     view,
     attempt: |form, pending| match form.credential() {
@@ -129,28 +125,25 @@ impl Provider<'_> {
         typed: Credentials,
     ) -> Result<(BrowserResponse, AttemptResult), Problem> {
         pending.is_persistent = typed.is_persistent;
-        let Some(application) = self.application_of(&pending).await? else {
+        let Some((flow_context, evaluated)) = self.resume(visit, &pending).await? else {
             return Ok((BrowserResponse::Error(PageError::UNKNOWN_CLIENT), AttemptResult::NotCounted));
         };
-        let flow_context = FlowContext::new(self, application, (visit, &pending));
-        let evaluated = self.evaluate(visit, &pending, &flow_context).await?;
         let Step::FirstFactor(due) = evaluated.due.step() else {
-            // e.g. another tab has signed in
-            let response = self.respond_with_step(visit, pending.clone(), flow_context, evaluated).await?;
-            return Ok((redirect_after_post(pending, response), AttemptResult::NotCounted));
+            return self.respond_after_post(visit, pending, flow_context, evaluated).await;
         };
         let tenant = due.tenant;
         let stores: Vec<OfferedStore> = flow_context.offered(&evaluated).into_iter().cloned().collect();
         let typed_fields =
             [("username", typed.username.is_empty()), ("password", typed.password.expose().is_empty())];
-        let missing = typed_fields.iter().filter(|(_, is_empty)| *is_empty);
-        let mut errors: Vec<_> =
-            missing.map(|(field, _)| (format!("missing_{field}"), (*field).to_owned())).collect();
+        let mut errors = missing(&typed_fields);
         if stores.is_empty() {
             errors.push(("not_allowed".to_owned(), String::new()));
         }
         if !errors.is_empty() {
-            return Ok((show_errors(pending, &typed.username, errors), AttemptResult::NotCounted));
+            return Ok((
+                pending.with_errors_of(PASSWORD, &typed.username, errors),
+                AttemptResult::NotCounted,
+            ));
         }
         let Credentials { username, password, .. } = typed;
         let (app, name, now) = (Arc::clone(self.context), username.clone(), visit.now);
@@ -174,24 +167,8 @@ impl Provider<'_> {
         }
         // the response does not disclose which of the two is wrong; the password has to be typed again
         let wrong = vec![("credentials".to_owned(), "password".to_owned())];
-        Ok((show_errors(pending, &username, wrong), AttemptResult::Failed))
+        Ok((pending.with_errors_of(PASSWORD, &username, wrong), AttemptResult::Failed))
     }
-}
-
-/// A name to show again; longer ones would take too much of the cookie.
-pub(super) fn shown_name(typed: &str) -> String {
-    if typed.len() <= LONGEST_SHOWN { typed.to_owned() } else { String::new() }
-}
-
-/// The password page again, with the errors.
-fn show_errors(mut pending: PendingFlow, username: &str, errors: Vec<(String, String)>) -> BrowserResponse {
-    pending.form_errors = Some(FormErrors {
-        page: PASSWORD.to_owned(),
-        username: shown_name(username),
-        errors,
-        ..FormErrors::default()
-    });
-    BrowserResponse::ToPage(pending.into(), PASSWORD, None)
 }
 
 /// Counts the attempt at the store that knows the name.

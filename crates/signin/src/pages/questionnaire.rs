@@ -15,7 +15,6 @@ use crate::{
         context::{Evaluated, FlowContext},
         page_action::{ActionContext, ActionResult},
         page_name::{CONFIRM, QUESTIONNAIRE},
-        page_redirect::redirect_after_post,
         pending_flow::{FormErrors, PendingFlow},
         response::{AttemptResult, BrowserResponse, PageError},
     },
@@ -25,7 +24,6 @@ use crate::{
 
 pub(super) static PAGE: SignInPage = SignInPage {
     name: QUESTIONNAIRE,
-    label: QUESTIONNAIRE,
     prepare: None,
     view,
     attempt: |form, pending| {
@@ -36,7 +34,7 @@ pub(super) static PAGE: SignInPage = SignInPage {
 };
 
 /// The maximum of bytes of input that the page with the errors shows again.
-const MOST_TYPED: usize = 16 << 10;
+const MAX_TYPED: usize = 16 << 10;
 
 /// The typed answers, by the ids of the items.
 type Typed = Vec<(Uuid, String)>;
@@ -92,15 +90,12 @@ impl Provider<'_> {
         pending: PendingFlow,
         typed: Typed,
     ) -> Result<(BrowserResponse, AttemptResult), Problem> {
-        let Some(application) = self.application_of(&pending).await? else {
+        let Some((flow_context, evaluated)) = self.resume(visit, &pending).await? else {
             return Ok((BrowserResponse::Error(PageError::UNKNOWN_CLIENT), AttemptResult::NotCounted));
         };
-        let flow_context = FlowContext::new(self, application, (visit, &pending));
-        let evaluated = self.evaluate(visit, &pending, &flow_context).await?;
         let person = evaluated.due.identified().map(|identified| identified.person);
         let Some(person) = person.filter(|_| evaluated.due_action(Action::Questionnaire).is_some()) else {
-            let response = self.respond_with_step(visit, pending.clone(), flow_context, evaluated).await?;
-            return Ok((redirect_after_post(pending, response), AttemptResult::NotCounted));
+            return self.respond_after_post(visit, pending, flow_context, evaluated).await;
         };
         let (items, given) = (evaluated.questions, typed.clone());
         let work = Work::new(Purpose::Pattern, move || check(items, &given));
@@ -116,7 +111,7 @@ fn with_typed(response: BrowserResponse, typed: Typed) -> BrowserResponse {
     match response {
         BrowserResponse::ToPage(mut pending, QUESTIONNAIRE, session) => {
             if let Some(form_errors) = &mut pending.form_errors {
-                let mut room = MOST_TYPED;
+                let mut room = MAX_TYPED;
                 form_errors.typed = typed
                     .into_iter()
                     .filter(|(_, text)| {

@@ -14,7 +14,6 @@ use crate::{
 
 pub(super) static PAGE: SignInPage = SignInPage {
     name: RECOVERY,
-    label: RECOVERY,
     prepare: None,
     view: |_, pending, _| ("Enrol", json!({ "codes": pending.recovery_codes })),
     attempt: |_, _| None,

@@ -7,7 +7,6 @@ use crate::flow::page_name::REFUSED;
 
 pub(super) static PAGE: SignInPage = SignInPage {
     name: REFUSED,
-    label: REFUSED,
     prepare: None,
     view: |_, _, _| ("Refused", json!({})),
     attempt: |_, _| None,

@@ -27,7 +27,6 @@ pub(super) const LONGEST: usize = 64;
 
 pub(super) static PAGE: SignInPage = SignInPage {
     name: SECOND_FACTOR,
-    label: SECOND_FACTOR,
     prepare: Some(prepare),
     view,
     attempt: |form, pending| match (form.alternative(), form.credential()) {

@@ -19,7 +19,6 @@ use crate::{
 
 pub(super) static PAGE: SignInPage = SignInPage {
     name: TERMS,
-    label: TERMS,
     prepare: None,
     view,
     attempt: |_, pending| Some(Attempt::of_person(CONFIRM, pending)),

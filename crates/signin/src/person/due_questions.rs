@@ -13,10 +13,10 @@ use uuid::Uuid;
 use super::Admitted;
 
 /// The maximum of items on one page. Further ones follow on the next.
-const MOST: usize = 20;
+const MAX_ITEMS: usize = 20;
 /// The maximum of bytes of the answers of one page, form-encoded. A form has 64 KiB at most, some of which is for
 /// other fields.
-const MOST_BYTES: usize = 62 << 10;
+const MAX_BYTES: usize = 62 << 10;
 
 /// The fields of external users that hold an answer under their names.
 const FIELDS: [&Field; 5] = [
@@ -37,7 +37,7 @@ fn select_items((entries, owner): (&str, &str), fields: usize) -> String {
          (SELECT 1 FROM questionnaire_mark m WHERE m.person_id = ?2 AND m.item_id = q.id)) AND NOT EXISTS \
          (SELECT 1 FROM {entries} e WHERE e.{owner} = ?3 AND e.key = q.key AND e.value <> '') \
          ORDER BY q.is_required DESC, q.position, q.key LIMIT {}",
-        MOST + fields
+        MAX_ITEMS + fields
     )
 }
 
@@ -104,13 +104,13 @@ pub fn read(
 
 /// How many of these items fit on one page.
 fn fitting(items: &[Item]) -> usize {
-    let mut room = MOST_BYTES;
+    let mut room = MAX_BYTES;
     let fits = |item: &&Item| {
         let rest = room.checked_sub(item.field_bytes());
         room = rest.unwrap_or_default();
         rest.is_some()
     };
-    items.iter().take(MOST).take_while(fits).count()
+    items.iter().take(MAX_ITEMS).take_while(fits).count()
 }
 
 #[cfg(test)]
@@ -118,7 +118,7 @@ mod tests {
     use chancery_management::user_questionnaire_item::{Item, ValidationFormat};
     use uuid::Uuid;
 
-    use super::{MOST, MOST_BYTES, fitting};
+    use super::{MAX_BYTES, MAX_ITEMS, fitting};
 
     fn items(lengths: &[Option<i64>]) -> Vec<Item> {
         let item = |max_length: &Option<i64>| Item {
@@ -136,12 +136,12 @@ mod tests {
 
     #[test]
     fn a_page_has_as_many_items_as_fit_one_form() {
-        assert_eq!(fitting(&items(&[None; 30])), MOST);
+        assert_eq!(fitting(&items(&[None; 30])), MAX_ITEMS);
         // the longest answer that there is has a page of its own, at least
         assert_eq!(fitting(&items(&[Some(4_000), Some(4_000)])), 1);
         assert_eq!(fitting(&items(&[Some(9_000), Some(100), None])), 3);
         assert_eq!(fitting(&items(&[Some(1_100), None, Some(4_000), None])), 2);
-        let all = items(&[None; MOST]);
-        assert!(all.iter().map(Item::field_bytes).sum::<usize>() <= MOST_BYTES);
+        let all = items(&[None; MAX_ITEMS]);
+        assert!(all.iter().map(Item::field_bytes).sum::<usize>() <= MAX_BYTES);
     }
 }

@@ -43,13 +43,13 @@ pub fn active_person(tx: &mut Tx<'_>, instance: Uuid, user: Uuid) -> Result<Opti
 }
 
 /// The maximum of identities that are read of a person.
-const MOST_IDENTITIES: usize = 1000;
+const MAX_IDENTITIES: usize = 1000;
 
 /// The instances at which a person has an Active identity.
 pub fn instances_of(tx: &mut Tx<'_>, person: Uuid) -> Result<HashSet<Uuid>, StoreError> {
     let text = format!(
         "SELECT i.idp_instance_id FROM application_identity i JOIN application_user u ON u.rid = i.application_user_rid \
-         WHERE u.id = ?1 AND u.hidden_on IS NULL AND i.lifecycle_status = 'Active' LIMIT {MOST_IDENTITIES}"
+         WHERE u.id = ?1 AND u.hidden_on IS NULL AND i.lifecycle_status = 'Active' LIMIT {MAX_IDENTITIES}"
     );
     let mut instances = HashSet::new();
     tx.query(&text, &[person.into()], |row| {
@@ -298,7 +298,7 @@ const ALL_GROUPS: &str = "WITH RECURSIVE above (rid) AS (SELECT e.parent_rid FRO
     all_groups (rid) AS (SELECT m.group_rid FROM group_member m WHERE m.user_rid = ?1 UNION ALL SELECT a.rid FROM above a \
     WHERE NOT EXISTS (SELECT 1 FROM group_member m WHERE m.group_rid = a.rid AND m.user_rid = ?1))";
 /// The maximum of groups that are read.
-const MOST_GROUPS: usize = 10_000;
+const MAX_GROUPS: usize = 10_000;
 
 fn is_in_authorized_group(
     tx: &mut Tx<'_>,
@@ -325,7 +325,7 @@ fn is_in_authorized_group(
         return Ok(false);
     }
     let text = format!(
-        "{ALL_GROUPS} SELECT g.id FROM user_group g JOIN all_groups a ON a.rid = g.rid LIMIT {MOST_GROUPS}"
+        "{ALL_GROUPS} SELECT g.id FROM user_group g JOIN all_groups a ON a.rid = g.rid LIMIT {MAX_GROUPS}"
     );
     let mut is_in = false;
     tx.query(&text, &[user.user.into()], |row| {
@@ -335,18 +335,18 @@ fn is_in_authorized_group(
     Ok(is_in)
 }
 
-/// The statement that selects the names of the groups of a store's user at any depth, [`MOST_GROUPS`] at most.
+/// The statement that selects the names of the groups of a store's user at any depth, [`MAX_GROUPS`] at most.
 pub fn group_names() -> String {
     format!(
-        "{ALL_GROUPS} SELECT g.name FROM user_group g JOIN all_groups a ON a.rid = g.rid LIMIT {MOST_GROUPS}"
+        "{ALL_GROUPS} SELECT g.name FROM user_group g JOIN all_groups a ON a.rid = g.rid LIMIT {MAX_GROUPS}"
     )
 }
 
-/// The groups of an external user, as provisioned by a directory, [`MOST_GROUPS`] at most.
+/// The groups of an external user, as provisioned by a directory, [`MAX_GROUPS`] at most.
 pub fn provisioned_group_names() -> String {
     format!(
         "SELECT g.name FROM application_group_member m JOIN application_group g ON g.rid = m.application_group_rid \
-         WHERE m.application_user_rid = ?1 LIMIT {MOST_GROUPS}"
+         WHERE m.application_user_rid = ?1 LIMIT {MAX_GROUPS}"
     )
 }
 

@@ -1,8 +1,8 @@
 //! Browsers in which a person does not need a second factor (`RememberDeviceLifetime`).
 
 use base64::{Engine as _, prelude::BASE64_URL_SAFE_NO_PAD};
+use chancery_flow::Identified;
 use chancery_resource::{Context, MasterKey, StateTable, StoreError, Tx, random};
-use uuid::Uuid;
 
 /// The cookie value of a remembered browser, and its stored digest.
 #[derive(Clone)]
@@ -21,18 +21,20 @@ impl Device {
     }
 }
 
-/// Remembers a browser for so many milliseconds. Returns its cookie.
+/// Remembers a browser of a person for so many milliseconds. Returns its cookie.
 pub fn remember(
     context: &Context,
     tx: &mut Tx<'_>,
-    person: Uuid,
-    tenant: Uuid,
+    identified: &Identified,
     lifetime_ms: i64,
 ) -> Result<Device, StoreError> {
     let device = Device::of(&context.app.master, BASE64_URL_SAFE_NO_PAD.encode(random::<32>()));
     let text = StateTable::RememberedDevice
         .insert("(digest, person_id, tenant_id, expires_on) VALUES (?1, ?2, ?3, ?4)");
     let until = context.now.plus(lifetime_ms).0.into();
-    tx.queue(&text, vec![device.digest.clone().into(), person.into(), tenant.into(), until])?;
+    tx.queue(
+        &text,
+        vec![device.digest.clone().into(), identified.person.into(), identified.tenant.into(), until],
+    )?;
     Ok(device)
 }

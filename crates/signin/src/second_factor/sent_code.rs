@@ -19,7 +19,7 @@ use crate::{
 /// The period in which sent codes are counted, in ms.
 const COUNTED_MS: i64 = 3_600_000;
 /// The maximum of codes in that period.
-const MOST_SENT: i64 = 5;
+const MAX_SENT: i64 = 5;
 /// The defaults without an MFA instance: the length of a code, its lifetime, its wrong attempts, and the interval
 /// before another one, in ms.
 const PLAIN: Bounds = Bounds { length: 6, lifetime_ms: 900_000, tries: 5, rest_ms: 30_000 };
@@ -186,9 +186,7 @@ pub fn send(
         return Ok(SendResult::StillValid);
     }
     let counted = stored.filter(|stored| now - stored.counted_from < COUNTED_MS);
-    if counted
-        .as_ref()
-        .is_some_and(|stored| stored.sent >= MOST_SENT || now - stored.sent_on < bounds.rest_ms)
+    if counted.as_ref().is_some_and(|stored| stored.sent >= MAX_SENT || now - stored.sent_on < bounds.rest_ms)
     {
         return Ok(SendResult::TooMany);
     }

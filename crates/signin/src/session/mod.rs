@@ -19,7 +19,7 @@ use crate::{
 };
 
 /// The maximum of sessions of one browser.
-const MOST: usize = 10;
+const MAX_SESSIONS: usize = 10;
 /// How long the previous value of the cookie is accepted, in ms: pages that load during a sign-in have it.
 const FORMER_MS: i64 = 30_000;
 /// The maximum interval between two writes of a session's last use, in ms.
@@ -91,7 +91,7 @@ pub fn load(tx: &mut Tx<'_>, cookie: Option<&SessionCookie>, now: Timestamp) -> 
          EXISTS (SELECT 1 FROM idp_instance i WHERE i.id = s.idp_instance_id AND i.settings_confirmed_on IS NOT NULL \
          AND (s.proven_on IS NULL OR s.proven_on <= i.settings_confirmed_on)) FROM sign_in_session s \
          WHERE (browser = ?1 OR (former_browser = ?1 AND former_until > ?2)) AND ended_on IS NULL \
-         AND expires_on > ?2 ORDER BY started_on, id LIMIT {MOST}"
+         AND expires_on > ?2 ORDER BY started_on, id LIMIT {MAX_SESSIONS}"
     );
     let mut sessions = Vec::new();
     tx.query(&text, &[cookie.digest.clone().into(), now.0.into()], |row| {
@@ -234,7 +234,7 @@ pub fn establish(
     // one session per tenant and person: a new one replaces the previous one, and the oldest beyond the maximum
     let same =
         |session: &&Session| session.tenant == identified.tenant && session.person == identified.person;
-    let surplus = (known.len() + 1).saturating_sub(MOST);
+    let surplus = (known.len() + 1).saturating_sub(MAX_SESSIONS);
     for session in known.iter().filter(same).chain(known.iter().take(surplus)) {
         sign_out(context, tx, SignOutScope::Session(session.id))?;
     }

@@ -100,7 +100,7 @@ impl SignInRecord<'_> {
     pub fn write(mut self, context: &Context, tx: &mut Tx<'_>) -> Result<(), Problem> {
         let counted = self.outcome.is_failure().then(|| Counted::of(&self, context));
         let about = about(context, tx, &self, counted.as_ref())?;
-        let is_overflow = about.record.is_none() && about.recent >= MOST_RECENT;
+        let is_overflow = about.record.is_none() && about.recent >= MAX_RECENT;
         if is_overflow {
             // too many addresses: further ones share one record without an address
             self.origin = None;
@@ -184,7 +184,7 @@ const WRITES: usize = 4;
 /// How long one record counts failed attempts, in ms.
 const HOUR: i64 = 3_600_000;
 /// From this number of a person's records within an hour on, failed attempts from new addresses share one record.
-const MOST_RECENT: i64 = 100;
+const MAX_RECENT: i64 = 100;
 
 /// The keys under which a failed attempt is counted.
 struct Counted {
@@ -257,7 +257,7 @@ fn about(
             ", (SELECT a.record_id FROM sign_in_attempt a WHERE a.digest = ?4 AND a.expires_on > ?6), \
              (SELECT a.record_id FROM sign_in_attempt a WHERE a.digest = ?5 AND a.expires_on > ?6), \
              (SELECT count(*) FROM (SELECT 1 FROM sign_in_record r WHERE r.person_id = ?1 AND r.id > ?7 \
-             LIMIT {MOST_RECENT}) lately)"
+             LIMIT {MAX_RECENT}) lately)"
         );
     }
     text.push_str(" FROM application_user u WHERE u.id = ?1");

@@ -164,7 +164,7 @@ pub static OPERATIONS: &[Op] = &[
                 .taking(Body::Form(&ceremony::START))
                 .replying(Reply::Json(&CEREMONY)),
         ),
-        "Begins an authentication with a passkey: of a user, or of whoever has one.",
+        "Starts an authentication with a passkey, for one user or for any user with a discoverable credential.",
     )
     .added(),
     op(
@@ -176,7 +176,7 @@ pub static OPERATIONS: &[Op] = &[
                 .taking(Body::Json(&ANSWER))
                 .replying(Reply::Form(&ceremony::AUTHENTICATED)),
         ),
-        "Checks what the authenticator proved, and says who it was.",
+        "Verifies the assertion of the authenticator, and returns the user.",
     )
     .added(),
 ];

@@ -14,7 +14,7 @@ use crate::metrics::refused_requests::Labels;
 /// The most characters of a value.
 const LONGEST: usize = 256;
 /// The most logged parameters of a request.
-const MOST_PARAMETERS: usize = 32;
+const MAX_PARAMETERS: usize = 32;
 /// The parameters whose values are logged.
 const LOGGED_VALUES: [&str; 17] = [
     "grant_type",
@@ -189,7 +189,7 @@ impl<'a> RefusalEntry<'a> {
             name if LOGGED_NAMES.contains(&name) => Some((name, "..")),
             _ => None,
         });
-        listed(proof.into_iter().chain(parameters).take(MOST_PARAMETERS))
+        listed(proof.into_iter().chain(parameters).take(MAX_PARAMETERS))
     }
 }
 

@@ -21,7 +21,7 @@ use super::authorization::{Authorization, problem_of_denial};
 use crate::app::App;
 
 /// The most user stores of which the names are read.
-const MOST_STORES: usize = 50;
+const MAX_STORES: usize = 50;
 
 /// The user store of a page.
 #[derive(Clone, Copy)]
@@ -198,9 +198,9 @@ impl App {
             let login = Some(login).filter(|login| !login.is_empty()).or_else(|| caller.login_name.clone());
             let login = login.unwrap_or_default();
             let name = if name.is_empty() { login.clone() } else { name };
-            let mut names = store_names(tx, &caller, MOST_STORES + 1)?;
-            let has_more_stores = names.len() > MOST_STORES;
-            names.truncate(MOST_STORES);
+            let mut names = store_names(tx, &caller, MAX_STORES + 1)?;
+            let has_more_stores = names.len() > MAX_STORES;
+            names.truncate(MAX_STORES);
             let mut store = lookup.look_up(tx)?.store;
             if !is_named && !store.as_ref().is_some_and(|store| has_store_access(&caller, store)) {
                 let first = names.first().map(|name| load_store_context(tx, name)).transpose()?.flatten();

@@ -41,7 +41,7 @@ struct DeprecatedLabels {
 }
 
 /// The most label pairs of deprecated operation and client app.
-const MOST_DEPRECATED: usize = 10_000;
+const MAX_DEPRECATED: usize = 10_000;
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct ItemLabels {
@@ -392,7 +392,7 @@ impl Metrics {
         let client = client.map_or_else(|| "none".to_owned(), |id| id.to_string());
         let other = |pair: DeprecatedLabels| DeprecatedLabels { client: "other".to_owned(), ..pair };
         let pair = DeprecatedLabels { service, operation, client };
-        let pair = self.deprecated_seen.bounded(pair, MOST_DEPRECATED, other);
+        let pair = self.deprecated_seen.bounded(pair, MAX_DEPRECATED, other);
         self.deprecated.get_or_create(&pair).inc();
     }
 

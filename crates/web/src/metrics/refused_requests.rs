@@ -11,9 +11,9 @@ use prometheus_client::{
 };
 
 /// The most client apps that are looked up in a second for requests that the log suppresses.
-const MOST_LOOKUPS: u64 = 100;
+const MAX_LOOKUPS: u64 = 100;
 /// The most lines of a second.
-const MOST_LINES: u64 = 10;
+const MAX_LINES: u64 = 10;
 
 /// The metric labels of a refused request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -46,7 +46,7 @@ impl RefusedCounter {
         if lines.since.is_none_or(|since| now.duration_since(since) >= Duration::from_secs(1)) {
             (lines.since, lines.logged, lines.lookups) = (Some(now), 0, 0);
         }
-        if lines.logged >= MOST_LINES {
+        if lines.logged >= MAX_LINES {
             lines.suppressed += 1;
             return None;
         }
@@ -58,7 +58,7 @@ impl RefusedCounter {
     pub fn may_look_up(&self) -> bool {
         let mut lines = self.lines.lock().unwrap_or_else(PoisonError::into_inner);
         lines.lookups += 1;
-        lines.lookups <= MOST_LOOKUPS
+        lines.lookups <= MAX_LOOKUPS
     }
 }
 

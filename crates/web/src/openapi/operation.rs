@@ -367,7 +367,7 @@ fn responses(op: &Op, schemas: &mut Map<String, Value>) -> Value {
         201 => "Created.",
         202 => "Changed.",
         204 => "Done.",
-        _ => "What was asked for.",
+        _ => "The requested data.",
     };
     let answered = match (op.reply, op.shape.owner) {
         (Reply::Owner, Some(owner)) => owner.shape.name,

@@ -2,7 +2,7 @@
 
 #![expect(clippy::indexing_slicing, reason = "indexing a serde_json::Value to write makes the member")]
 
-use chancery_record::{Column, DefaultValue, Encoding, Field, Kind, MOST_ERRORS, Sealing, TextRule};
+use chancery_record::{Column, DefaultValue, Encoding, Field, Kind, MAX_ERRORS, Sealing, TextRule};
 use chancery_resource::{BodyForm, MAX_BATCH, MAX_RELATED, NestedFields, Relation, Shape};
 use serde_json::{Map, Value, json};
 
@@ -386,7 +386,7 @@ pub fn shared() -> Map<String, Value> {
                             "detail": { "type": "string", "description": "What is wrong there." },
                         },
                     },
-                    "maxItems": MOST_ERRORS,
+                    "maxItems": MAX_ERRORS,
                 },
                 "moreErrors": { "type": "integer", "minimum": 1, "description": "How many errors there are that are not reported." },
             },

@@ -33,7 +33,7 @@ const HELD: std::time::Duration = std::time::Duration::from_secs(3);
 /// The most bytes of a stored problem: the refusals of a caller are unlimited, and have no effect.
 const LARGEST_PROBLEM: usize = 768;
 /// The most stored refusals of one caller.
-const MOST_REFUSALS: i64 = 10_000;
+const MAX_REFUSALS: i64 = 10_000;
 /// The longest key, in bytes.
 const MAX_KEY: usize = 255;
 const JSON: &str = "application/json";
@@ -136,7 +136,7 @@ pub async fn claim(
         ClaimState::Full(seconds) => Err(Problem::new(
             ProblemKind::TooManyRequests,
             format!(
-                "{MOST_REFUSALS} requests of this caller with an Idempotency-Key were refused within a day, and no more refusals \
+                "{MAX_REFUSALS} requests of this caller with an Idempotency-Key were refused within a day, and no more refusals \
                  are kept. Nothing was done. Send it without a key, or later."
             ),
         )
@@ -421,14 +421,14 @@ fn find(tx: &mut Tx<'_>, row: &[Value], now: Timestamp) -> Result<(Option<Stored
                 WHERE a.caller = ?1 AND a.key_digest = ?2";
     let refusals = format!(
         "SELECT count(*), COALESCE(min(refused_on), 0) FROM (SELECT refused_on FROM idempotent_answer \
-         WHERE caller = ?1 AND refused_on > ?2 ORDER BY refused_on LIMIT {MOST_REFUSALS}) refused"
+         WHERE caller = ?1 AND refused_on > ?2 ORDER BY refused_on LIMIT {MAX_REFUSALS}) refused"
     );
     let caller: Vec<Value> = row.iter().take(1).cloned().chain([Value::Int(now.0 - RETENTION)]).collect();
     let (mut stored, mut full) = (None, None);
     tx.query_all(&[(text, row), (&refusals, &caller)], &mut |statement, row| {
         if statement == 1 {
             let (count, first) = (row.int(0)?, row.int(1)?);
-            full = (count >= MOST_REFUSALS).then(|| ((first + RETENTION - now.0) / 1000).max(1));
+            full = (count >= MAX_REFUSALS).then(|| ((first + RETENTION - now.0) / 1000).max(1));
             return Ok(());
         }
         let bytes = |column| {

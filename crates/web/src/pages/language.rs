@@ -8,12 +8,12 @@ use super::{Browser, redirect::encoded_query};
 use crate::message::request::{text, weight};
 
 /// The most language tags of a browser that are considered.
-const MOST_LANGUAGES: usize = 20;
+const MAX_LANGUAGES: usize = 20;
 
 /// The language tags that the browser prefers, by their weights (RFC 9110, section 12.5.4).
 pub fn languages(parts: &Parts) -> Vec<String> {
     let listed = text(&parts.headers, header::ACCEPT_LANGUAGE).unwrap_or_default();
-    let weighed = listed.split(',').take(MOST_LANGUAGES).filter_map(|range| {
+    let weighed = listed.split(',').take(MAX_LANGUAGES).filter_map(|range| {
         let mut parts = range.split(';');
         let tag = parts.next().unwrap_or_default().trim().to_owned();
         Some((tag, weight(parts))).filter(|(_, weight)| *weight > 0)

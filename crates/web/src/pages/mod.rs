@@ -278,7 +278,7 @@ impl Browser<'_> {
             return Ok(error_page(&self, PageError::NOT_FOUND).await);
         };
         let outcome = Box::pin(self.do_step(page, flow, Form(&form))).await?;
-        self.app.metrics.note_flow(page.label, post::result_label(&outcome));
+        self.app.metrics.note_flow(page.label(), post::result_label(&outcome));
         self.answer(outcome).await
     }
 

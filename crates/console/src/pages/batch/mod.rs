@@ -29,9 +29,9 @@ pub use self::act::Act;
 pub use self::validate::error_locations;
 
 /// Maximum number of rows of an action without a batch operation: each row takes an operation.
-const MOST_EACH: usize = 500;
+const MAX_EACH: usize = 500;
 /// Maximum number of deletions without reauthentication.
-const MOST_STALE: usize = 100;
+const MAX_STALE: usize = 100;
 /// The query parameters of a list that a selection retains.
 const LIST_PARAMETERS: [&str; 4] = ["q", "view", "of", INSIDE];
 
@@ -47,12 +47,12 @@ struct BatchRequest<'a> {
 impl BatchRequest<'_> {
     /// Maximum number of rows.
     fn most(&self) -> usize {
-        if self.act.is_each(self.op) { MOST_EACH } else { self.op.shape.max_batch() }
+        if self.act.is_each(self.op) { MAX_EACH } else { self.op.shape.max_batch() }
     }
 
     /// Requires reauthentication for critical operations and many deletions.
     fn check_proof(&self, visit: &Visit<'_>, count: usize) -> Result<(), Problem> {
-        let wants_proof = is_required(self.op) || (self.act == Act::Delete && count > MOST_STALE);
+        let wants_proof = is_required(self.op) || (self.act == Act::Delete && count > MAX_STALE);
         if wants_proof { visit.fresh() } else { Ok(()) }
     }
 

@@ -21,9 +21,9 @@ use crate::{
 };
 
 /// Maximum number of rows that are named.
-const MOST_NAMED: usize = 5;
+const MAX_NAMED: usize = 5;
 /// Maximum number of refusals that are listed.
-const MOST_REFUSALS: usize = 50;
+const MAX_REFUSALS: usize = 50;
 
 /// Shows what an action would do, and asks for confirmation.
 pub async fn show(visit: &Visit<'_>, request: &BatchRequest<'_>) -> Result<Response<AnswerBody>, Problem> {
@@ -83,15 +83,15 @@ pub fn hidden(fields: Vec<(String, String)>) -> Vec<Value> {
 
 /// The names of the first rows, and the number of the others.
 fn named(rows: &[Target]) -> String {
-    let names: Vec<&str> = rows.iter().take(MOST_NAMED).map(|one| one.title.as_str()).collect();
-    let more = rows.len().saturating_sub(MOST_NAMED);
+    let names: Vec<&str> = rows.iter().take(MAX_NAMED).map(|one| one.title.as_str()).collect();
+    let more = rows.len().saturating_sub(MAX_NAMED);
     let more = if more > 0 { format!(" (+{more})") } else { String::new() };
     format!("{}{more}", names.join(", "))
 }
 
 /// The refused rows, each with the reason.
 pub fn refusal_lines(words: &Words, refused: &[Refused]) -> Vec<String> {
-    let lines = refused.iter().take(MOST_REFUSALS).map(|(one, reason)| format!("{}: {reason}", one.title));
-    let more = refused.len().saturating_sub(MOST_REFUSALS);
+    let lines = refused.iter().take(MAX_REFUSALS).map(|(one, reason)| format!("{}: {reason}", one.title));
+    let more = refused.len().saturating_sub(MAX_REFUSALS);
     lines.chain((more > 0).then(|| format!("+{more} {}", words.page("more_of_them")))).collect()
 }

@@ -21,7 +21,7 @@ use crate::{
 };
 
 /// Maximum number of rows whose undo form fits in a URL; the undo of more rows is on a page.
-const MOST_IN_ADDRESS: usize = 40;
+const MAX_IN_ADDRESS: usize = 40;
 
 /// Runs the action.
 ///
@@ -129,7 +129,7 @@ async fn finished(
     let action = format!("{}/batch", visit.address(request.resource));
     let mut fields = request.form(visit, undo, &keys.join("\n"));
     fields.extend([("sure".to_owned(), "true".to_owned()), ("key".to_owned(), fresh_key())]);
-    if keys.len() <= MOST_IN_ADDRESS {
+    if keys.len() <= MAX_IN_ADDRESS {
         return Ok(visit.redirect_with_undo(&address, note, &Undo::of(visit, action, fields)));
     }
     let words = visit.words;
@@ -152,6 +152,6 @@ async fn undo_act(visit: &Visit<'_>, request: &BatchRequest<'_>, keys: &[&str]) 
     }
     let mut input = Input::of(op, keys.iter().take(1).map(|key| (*key).to_owned()).collect());
     input.dry_run = true;
-    let can = keys.len() <= super::MOST_EACH && visit.perform(input).await.is_ok();
+    let can = keys.len() <= super::MAX_EACH && visit.perform(input).await.is_ok();
     can.then_some(undo)
 }

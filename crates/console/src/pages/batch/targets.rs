@@ -9,7 +9,7 @@ use super::{Act, BatchRequest, list_parameters};
 use crate::{
     pages::{
         batch_lookup::{ReadOptions, rows_by},
-        list::{MOST_FOUND, cursor_of, filter, search_input},
+        list::{MAX_FOUND, cursor_of, filter, search_input},
     },
     shell::{
         directory::{Resource, key_of, title_of},
@@ -145,7 +145,7 @@ async fn matching(visit: &Visit<'_>, request: &BatchRequest<'_>) -> Result<Targe
         let rows = visit.perform(input).await?.json();
         let rows = rows.as_array().map(Vec::as_slice).unwrap_or_default();
         // a search with the maximum number of results may have omitted some
-        if rows.len() < MOST_FOUND {
+        if rows.len() < MAX_FOUND {
             for row in rows {
                 targets.add(request, row);
             }

@@ -22,7 +22,7 @@ use crate::shell::{
 };
 
 /// Maximum number of changes that are shown; all of them are applied.
-const MOST_SHOWN: usize = 200;
+const MAX_SHOWN: usize = 200;
 
 /// Shows the form.
 ///
@@ -136,7 +136,7 @@ fn result(visit: &Visit<'_>, compared: &Compared, is_good: bool) -> Value {
         json!({ "label": words.page(key), "tone": if count == 0 { "off" } else { tone }, "count": count })
     });
     let shown: Vec<Value> =
-        changes(compared).take(MOST_SHOWN).map(|(kind, change)| shown(visit, kind, change)).collect();
+        changes(compared).take(MAX_SHOWN).map(|(kind, change)| shown(visit, kind, change)).collect();
     let more = (new + changed).saturating_sub(shown.len());
     let names =
         |kinds: &[&str]| kinds.iter().map(|kind| words.resources(kind)).collect::<Vec<_>>().join(", ");

@@ -13,7 +13,7 @@ use crate::shell::{
 };
 
 /// Maximum number of refusals on a card.
-const MOST_LINES: &str = "5";
+const MAX_LINES: &str = "5";
 
 /// The endpoints of the installation as an issuer, each with a copy button.
 pub fn addresses(visit: &Visit<'_>) -> Card {
@@ -45,7 +45,7 @@ pub async fn refusals(visit: &Visit<'_>, key: &str) -> Result<Option<Card>, Prob
         ("filter", filter.as_str()),
         ("sortBy", "lastOn"),
         ("sortOrder", "descending"),
-        ("count", MOST_LINES),
+        ("count", MAX_LINES),
     ];
     input.query.extend(query.map(|(name, value)| (name.to_owned(), value.to_owned())));
     let rows = visit.perform(input).await?.json();

@@ -14,7 +14,7 @@ use crate::shell::{
 };
 
 /// Maximum number of views that are searched for the name.
-const MOST: usize = 20;
+const MAX_SEARCHED: usize = 20;
 
 /// The card of such a view; none for any other.
 pub async fn cards(visit: &Visit<'_>, item: Item<'_>) -> Result<Vec<Card>, Problem> {
@@ -36,7 +36,7 @@ async fn is_included(visit: &Visit<'_>, item: Item<'_>, location: &str) -> Resul
     let Some(op) = visit.may(item.resource.list) else { return Ok(true) };
     let mut input = Input::of(op, Vec::new());
     let filter = format!("content co {} and location ne {}", json!(name), json!(location));
-    input.query.extend([("filter".to_owned(), filter), ("count".to_owned(), MOST.to_string())]);
+    input.query.extend([("filter".to_owned(), filter), ("count".to_owned(), MAX_SEARCHED.to_string())]);
     let views = match visit.perform(input).await {
         Ok(found) => found.rows(),
         // too long together for a page: one of them may include it
@@ -44,5 +44,5 @@ async fn is_included(visit: &Visit<'_>, item: Item<'_>, location: &str) -> Resul
         Err(problem) => return Err(problem),
     };
     let includes = |other: &Value| view::includes(&plain(&other["content"]), &[name, location]);
-    Ok(views.len() == MOST || views.iter().any(includes))
+    Ok(views.len() == MAX_SEARCHED || views.iter().any(includes))
 }

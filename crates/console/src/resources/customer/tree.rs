@@ -19,11 +19,11 @@ use crate::{
 /// Page size of customers.
 const PAGE_SIZE: &str = "50";
 /// Maximum number of children of a level that are read.
-const MOST: usize = 500;
+const MAX_CHILDREN: usize = 500;
 /// Maximum number of parents in one filter.
 const AT_ONCE: usize = 50;
 /// Maximum number of expanded nodes.
-const MOST_OPEN: usize = 50;
+const MAX_OPEN: usize = 50;
 /// The parameters that select the list.
 const OF_LISTS: [&str; 4] = ["q", "view", "of", "cursor"];
 
@@ -55,12 +55,12 @@ impl Level {
             let one = ids.iter().map(|id| format!("{wire} eq {}", json!(id)));
             let mut input = Input::of(op, Vec::new());
             input.query.push(("filter".to_owned(), one.collect::<Vec<_>>().join(" or ")));
-            input.query.push(("count".to_owned(), MOST.to_string()));
+            input.query.push(("count".to_owned(), MAX_CHILDREN.to_string()));
             if let Value::Array(children) = visit.perform(input).await?.json() {
                 rows.extend(children);
             }
         }
-        let is_cut = rows.len() >= MOST;
+        let is_cut = rows.len() >= MAX_CHILDREN;
         Ok(Some(Self { resource, wire, rows, is_cut }))
     }
 
@@ -81,7 +81,7 @@ impl Level {
 /// The keys of the expanded nodes.
 fn open<'a>(visit: &'a Visit<'_>) -> Vec<&'a str> {
     let keys = visit.parameter("open").unwrap_or_default().split(',').filter(|key| !key.is_empty());
-    keys.take(MOST_OPEN).collect()
+    keys.take(MAX_OPEN).collect()
 }
 
 /// The link that expands or collapses a node.

@@ -16,7 +16,7 @@ use crate::{
 };
 
 /// Maximum number of deliveries on the page.
-const MOST: usize = 100;
+const MAX_SHOWN: usize = 100;
 
 /// An operation of this resource or of its deliveries: both services have operations of these names.
 fn operation(resource: &Resource, name: OperationName) -> Option<&'static Op> {
@@ -80,7 +80,7 @@ pub async fn show(
     let row = read(visit, resource, key).await?;
     let here = address(visit, resource, key);
     let mut input = Input::of(op, vec![key.to_owned()]);
-    let count = MOST.to_string();
+    let count = MAX_SHOWN.to_string();
     for (name, value) in [("sortBy", "id"), ("sortOrder", "descending"), ("count", count.as_str())] {
         input.query.push((name.to_owned(), value.to_owned()));
     }

@@ -26,7 +26,7 @@ use crate::{
 };
 
 /// Maximum number of listed names of each kind.
-const MOST_NAMES: usize = 20;
+const MAX_NAMES: usize = 20;
 
 /// Shows the form.
 ///
@@ -176,9 +176,9 @@ async fn confirm(
     let groups_of_names = groups_of_names.into_iter().filter(|(_, names)| !names.is_empty());
     let facts: Vec<String> = groups_of_names
         .map(|(key, names)| {
-            let more = names.len().saturating_sub(MOST_NAMES);
+            let more = names.len().saturating_sub(MAX_NAMES);
             let more = if more > 0 { format!(" (+{more})") } else { String::new() };
-            let first: Vec<&str> = names.iter().take(MOST_NAMES).map(String::as_str).collect();
+            let first: Vec<&str> = names.iter().take(MAX_NAMES).map(String::as_str).collect();
             format!("{} {}: {}{more}", names.len(), words.page(key), first.join(", "))
         })
         .collect();

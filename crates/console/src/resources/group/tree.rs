@@ -18,9 +18,9 @@ use crate::{
 };
 
 /// Maximum number of shown groups of one group.
-const MOST: usize = 100;
+const MAX_SHOWN: usize = 100;
 /// Maximum number of expanded groups, and of levels.
-const MOST_OPEN: usize = 30;
+const MAX_OPEN: usize = 30;
 const DEEPEST: usize = 30;
 
 /// Further actions on a group: adding members by name, its tree, and its list of members.
@@ -60,7 +60,7 @@ pub async fn show(
     for (name, relation) in [("up", Group::PARENT_GROUPS), ("down", Group::MEMBER_GROUPS)] {
         let Some(relation) = resource.shape.relation(relation.name) else { continue };
         let open = visit.parameter(name).unwrap_or_default().split('.').filter(|id| !id.is_empty());
-        let side = Side { name, relation, open: open.take(MOST_OPEN).collect() };
+        let side = Side { name, relation, open: open.take(MAX_OPEN).collect() };
         let (nodes, more) = nodes(visit, resource, &side, key.to_owned(), name.to_owned(), 0).await?;
         sides.push(json!({
             "title": words.field(relation.name), "nodes": nodes, "more": more,
@@ -84,7 +84,7 @@ fn nodes<'a>(
     depth: usize,
 ) -> Nodes<'a> {
     Box::pin(async move {
-        let linked = relate::linked(visit, (resource, side.relation), &key, (MOST, None)).await?;
+        let linked = relate::linked(visit, (resource, side.relation), &key, (MAX_SHOWN, None)).await?;
         let (rows, next) = linked.unwrap_or_default();
         let own = format!("{}/{}", visit.address(resource), encoded(&key));
         let more = next.map(|_| format!("{own}/relation/{}", side.relation.name));

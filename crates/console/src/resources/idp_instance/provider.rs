@@ -28,7 +28,7 @@ use crate::{
 };
 
 /// Maximum number of shown users, tenants and certificates.
-const MOST: usize = 10;
+const MAX_SHOWN: usize = 10;
 /// The field of a platform user with the identity provider of an identity.
 const CAME_BY: &str = "identities.idpInstanceId";
 
@@ -71,7 +71,7 @@ pub async fn addresses(
     if signs_out.and_then(|text| flag(&text)) == Some(true) {
         let address = |tenant| format!("{}/signin/{SIGNED_OUT}", issuer_url(public_url, tenant));
         lines.push(line(words.page("signed_out_address").to_owned(), address(None)));
-        let tenants = row["tenants"].as_array().into_iter().flatten().take(MOST);
+        let tenants = row["tenants"].as_array().into_iter().flatten().take(MAX_SHOWN);
         // each tenant is an issuer of its own
         lines.extend(tenants.filter_map(|tenant| {
             let id = parse_id(tenant["id"].as_str()?)?;
@@ -97,7 +97,7 @@ pub async fn certificates(visit: &Visit<'_>, key: &str, row: &Value) -> Result<V
     };
     let soon = json!(rfc3339(visit.now.plus(SOON_MS)));
     let filter = format!("idpInstances.id eq {} and validTo lt {soon}", json!(key));
-    let ending = list_rows(visit, op, &filter, MOST, "validTo", "ascending").await?;
+    let ending = list_rows(visit, op, &filter, MAX_SHOWN, "validTo", "ascending").await?;
     let lines = ending.iter().map(|one| {
         let end = one["validTo"].as_str().and_then(parse_timestamp);
         let is_over = end.is_some_and(|end| end <= visit.now);
@@ -275,7 +275,7 @@ async fn people(
     key: &str,
 ) -> Result<Vec<Line>, Problem> {
     let filter = format!("{CAME_BY} eq {}", json!(key));
-    let rows = list_rows(visit, op, &filter, MOST, "id", "descending").await?;
+    let rows = list_rows(visit, op, &filter, MAX_SHOWN, "id", "descending").await?;
     let mut lines: Vec<Line> = rows
         .iter()
         .map(|person| Line {

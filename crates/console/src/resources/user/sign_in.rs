@@ -168,7 +168,7 @@ pub async fn in_applications(visit: &Visit<'_>, key: &str) -> Result<Option<Card
 }
 
 /// Number of refused attempts from one address within a day that is reported as an attack.
-const MOST_REFUSED: u64 = 10;
+const MAX_REFUSED: u64 = 10;
 /// Maximum number of records that are read.
 const LOOKED_AT: &str = "200";
 const DAY_MS: i64 = 24 * 3_600_000;
@@ -191,7 +191,7 @@ async fn attack(visit: &Visit<'_>, person: &str) -> Result<Option<Line>, Problem
             *counts.entry(address).or_default() += row["attempts"].as_u64().unwrap_or(1);
         }
     }
-    let most = counts.into_iter().max_by_key(|(_, count)| *count).filter(|(_, count)| *count >= MOST_REFUSED);
+    let most = counts.into_iter().max_by_key(|(_, count)| *count).filter(|(_, count)| *count >= MAX_REFUSED);
     Ok(most.map(|(address, count)| {
         let text = visit
             .words

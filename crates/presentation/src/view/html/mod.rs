@@ -19,7 +19,7 @@ use self::{
 use super::filters::url;
 
 /// The most names of removed content that are reported.
-const MOST_REPORTED: usize = 20;
+const MAX_REPORTED: usize = 20;
 
 /// A page of a customer's views, with allowed content only.
 #[derive(Debug)]
@@ -258,7 +258,7 @@ impl<'a> Writer<'a> {
     }
 
     fn lose(&mut self, what: String) {
-        if self.removed.len() < MOST_REPORTED {
+        if self.removed.len() < MAX_REPORTED {
             self.removed.insert(what);
         }
     }

@@ -12,9 +12,9 @@ use html5ever::{
 /// The deepest nesting. Browsers stop at 512.
 pub const DEEPEST: usize = 200;
 /// The most nodes of a page.
-const MOST_NODES: usize = 50_000;
+const MAX_NODES: usize = 50_000;
 /// The most comparisons of attributes, each with the others of its tag.
-const MOST_COMPARISONS: usize = 32_000_000;
+const MAX_COMPARISONS: usize = 32_000_000;
 /// How many bytes are parsed between checks of the bounds.
 const CHUNK: usize = 512;
 
@@ -67,7 +67,7 @@ pub fn parse(page: &str) -> Option<Tree> {
         let signs = chunk.bytes().filter(|byte| byte.is_ascii_whitespace() || b"/\"'".contains(byte)).count();
         apart = if state.has_grown() { signs } else { apart + signs };
         comparisons += signs * apart;
-        if state.is_too_large() || comparisons > MOST_COMPARISONS {
+        if state.is_too_large() || comparisons > MAX_COMPARISONS {
             return None;
         }
         rest = after;
@@ -111,7 +111,7 @@ impl Builder {
     }
 
     fn is_too_large(&self) -> bool {
-        *self.is_too_deep.borrow() || self.nodes.borrow().len() > MOST_NODES
+        *self.is_too_deep.borrow() || self.nodes.borrow().len() > MAX_NODES
     }
 
     fn make(&self, content: Content) -> usize {

@@ -14,7 +14,7 @@ use chancery_store::Mode;
 use chancery_userstore::event_subscription::EVENT_SUBSCRIPTION as OF_STORE;
 use chancery_webhook::{
     CIRCUIT, EventOrdering, EventSubscription, envelope, scope_of,
-    state::{self, Health, MOST_WAITING, Waiting},
+    state::{self, Health, MAX_WAITING, Waiting},
     trails,
 };
 use serde_json::json;
@@ -179,7 +179,7 @@ impl Deliveries {
                 read: Vec::new(),
                 gaps: Vec::new(),
             };
-            if (is_probe && !plan.due.is_empty()) || state::count_waiting(tx, target.id)? >= MOST_WAITING {
+            if (is_probe && !plan.due.is_empty()) || state::count_waiting(tx, target.id)? >= MAX_WAITING {
                 return Ok(Some(plan));
             }
             let count = if is_probe { 1 } else { BATCH };

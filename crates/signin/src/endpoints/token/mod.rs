@@ -1,7 +1,7 @@
 //! The grant types of the token endpoint.
 
 mod authorization_code;
-mod client_credentials;
+mod client_grant;
 mod device_code;
 mod refresh_token;
 

@@ -20,7 +20,7 @@ use crate::shell::{
 pub use self::upload::{run, show_form};
 
 /// Maximum number of certificates that are searched for a successor.
-const MOST: &str = "200";
+const MAX_SEARCHED: &str = "200";
 /// The types of certificates with which this server signs.
 const SIGNING: [&str; 3] = ["Default", "OidcTokenSigning", "AuditTrailSigning"];
 
@@ -64,8 +64,12 @@ async fn outliving(
         _ => format!("{outlive} and certificateHasPrivateKey eq true"),
     };
     let mut input = Input::of(op, Vec::new());
-    let query =
-        [("filter", filter.as_str()), ("count", MOST), ("sortBy", "validTo"), ("sortOrder", "descending")];
+    let query = [
+        ("filter", filter.as_str()),
+        ("count", MAX_SEARCHED),
+        ("sortBy", "validTo"),
+        ("sortOrder", "descending"),
+    ];
     input.query.extend(query.map(|(name, value)| (name.to_owned(), value.to_owned())));
     let rows = visit.perform(input).await?.json();
     Ok(rows.as_array().cloned().unwrap_or_default())

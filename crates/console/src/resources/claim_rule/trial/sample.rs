@@ -18,7 +18,7 @@ use crate::{
 /// Example claims.
 pub const EXAMPLE: &str = "{\n  \"email\": \"ada@example.com\",\n  \"department\": \"4711\",\n  \"role\": [\"editor\", \"admin\"]\n}";
 /// Maximum number of claims.
-const MOST: usize = 200;
+const MAX_CLAIMS: usize = 200;
 
 /// Parses claims: an array as the API takes it, or an object as in a token. The error is the key of a text.
 pub fn read(text: &str) -> Result<Vec<Value>, &'static str> {
@@ -29,7 +29,7 @@ pub fn read(text: &str) -> Result<Vec<Value>, &'static str> {
         }
         _ => return Err("sample_is_no_json"),
     };
-    if claims.len() > MOST { Err("sample_is_too_long") } else { Ok(claims) }
+    if claims.len() > MAX_CLAIMS { Err("sample_is_too_long") } else { Ok(claims) }
 }
 
 /// The claims of a token's member: one for each element of an array.
@@ -73,7 +73,7 @@ pub async fn of_person(visit: &Visit<'_>, id: &str) -> Result<String, Problem> {
 mod tests {
     use serde_json::json;
 
-    use super::{EXAMPLE, MOST, read};
+    use super::{EXAMPLE, MAX_CLAIMS, read};
 
     #[test]
     fn a_sample_is_read_in_both_forms() {
@@ -85,6 +85,9 @@ mod tests {
         assert_eq!(claims, [json!({ "type": "role", "value": "a", "source": "IdentityProvider" })]);
         assert_eq!(read(EXAMPLE).unwrap().len(), 4);
         assert_eq!(read("role=a"), Err("sample_is_no_json"));
-        assert_eq!(read(&json!({ "role": vec!["a"; MOST + 1] }).to_string()), Err("sample_is_too_long"));
+        assert_eq!(
+            read(&json!({ "role": vec!["a"; MAX_CLAIMS + 1] }).to_string()),
+            Err("sample_is_too_long")
+        );
     }
 }

@@ -28,7 +28,7 @@ use crate::{
 };
 
 /// Maximum number of types that are read.
-const MOST: &str = "200";
+const MAX_TYPES: &str = "200";
 
 /// The id of the active type of a kind, if there is one.
 fn type_of(types: &[Value], kind: &Kind) -> Option<String> {
@@ -41,7 +41,7 @@ async fn types(visit: &Visit<'_>) -> Result<Vec<Value>, Problem> {
     let mut input = Input::of(op, Vec::new());
     input.is_minimal = true;
     let filter = "providerType eq \"IdentityProvider\" and isActive eq true";
-    let query = [("filter", filter), ("count", MOST)];
+    let query = [("filter", filter), ("count", MAX_TYPES)];
     input.query.extend(query.map(|(name, value)| (name.to_owned(), value.to_owned())));
     Ok(visit.perform(input).await?.rows())
 }

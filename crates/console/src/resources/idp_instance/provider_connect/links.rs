@@ -15,7 +15,7 @@ use crate::{
 };
 
 /// Maximum number of offered rows.
-const MOST: usize = 20;
+const MAX_OFFERED: usize = 20;
 
 /// A relation whose rows a form offers.
 pub struct Links {
@@ -57,15 +57,17 @@ impl Links {
             input.is_minimal = true;
             let and = if condition.is_empty() { "" } else { " and " };
             let filter = format!("subscriptionId eq {subscription}{and}{condition}");
-            input.query = vec![("filter".to_owned(), filter), ("count".to_owned(), (MOST + 3).to_string())];
+            // one more shows whether there are further rows, and the console may be removed below
+            let count = (MAX_OFFERED + 2).to_string();
+            input.query = vec![("filter".to_owned(), filter), ("count".to_owned(), count)];
             let listed = visit.perform(input).await?.rows();
             rows = listed.iter().map(|row| (key_of(other, row), title_of(other, row))).collect();
             // only a SystemAdmin may link the console
             let links_console = visit.visitor.has(Permit::SystemAdmin);
             rows.retain(|(id, _)| links_console || !is_console(id));
         }
-        let are_all = rows.len() <= MOST;
-        rows.truncate(MOST);
+        let are_all = rows.len() <= MAX_OFFERED;
+        rows.truncate(MAX_OFFERED);
         let (linked, is_sent) = (self.linked(of), one(&visit.form, "step").is_some());
         let others = rows.iter().filter(|(id, _)| !is_console(id)).count();
         let is_only = |id: &str| self.takes_the_only && others == 1 && !is_console(id) && linked.is_empty();

@@ -14,7 +14,7 @@ use chancery_web::AnswerBody;
 use http::Response;
 use serde_json::{Value, json};
 
-use self::plan::{MOST_GROUPS, Plan, Planned, Table};
+use self::plan::{MAX_GROUPS, Plan, Planned, Table};
 use crate::{
     pages::form::is_of_form,
     shell::{
@@ -26,9 +26,9 @@ use crate::{
 pub use self::existing::text;
 
 /// Maximum number of listed errors.
-const MOST_WRONG: usize = 100;
+const MAX_WRONG: usize = 100;
 /// Maximum number of named users.
-const MOST_NAMED: usize = 5;
+const MAX_NAMED: usize = 5;
 
 /// Whether the user may import users.
 pub fn is_offered(visit: &Visit<'_>, resource: &Resource) -> bool {
@@ -78,8 +78,8 @@ pub async fn run(visit: &Visit<'_>, resource: &'static Resource) -> Result<Respo
 async fn check(visit: &Visit<'_>, resource: &'static Resource) -> Result<Checked, Problem> {
     let text = one(&visit.form, "text").unwrap_or_default();
     let table = Table::read(visit.words, resource, text)?;
-    if table.group_names().len() > MOST_GROUPS {
-        let bound = visit.words.page("import_groups_bound").replace("{n}", &MOST_GROUPS.to_string());
+    if table.group_names().len() > MAX_GROUPS {
+        let bound = visit.words.page("import_groups_bound").replace("{n}", &MAX_GROUPS.to_string());
         return Err(Problem::invalid(bound));
     }
     let existing = existing::find(visit, resource, &table).await?;
@@ -138,7 +138,7 @@ fn result(visit: &Visit<'_>, checked: &Checked) -> Value {
     let wrong: Vec<Value> = plan
         .wrong
         .iter()
-        .take(MOST_WRONG)
+        .take(MAX_WRONG)
         .map(|one| json!({ "line": one.line, "column": one.column, "cell": one.cell, "what": one.what }))
         .collect();
     let more = wrong_cells.saturating_sub(wrong.len());
@@ -155,7 +155,7 @@ fn result(visit: &Visit<'_>, checked: &Checked) -> Value {
 
 /// The first of these users, and the number of the others.
 fn names(rows: &[Planned]) -> String {
-    let names: Vec<&str> = rows.iter().take(MOST_NAMED).map(|row| row.login.as_str()).collect();
-    let more = rows.len().saturating_sub(MOST_NAMED);
+    let names: Vec<&str> = rows.iter().take(MAX_NAMED).map(|row| row.login.as_str()).collect();
+    let more = rows.len().saturating_sub(MAX_NAMED);
     if more > 0 { format!("{} (+{more})", names.join(", ")) } else { names.join(", ") }
 }

@@ -18,7 +18,7 @@ use crate::{
 };
 
 /// Maximum number of groups in a file.
-pub const MOST_GROUPS: usize = 200;
+pub const MAX_GROUPS: usize = 200;
 
 /// An error in a cell.
 pub struct CellError {

@@ -229,6 +229,16 @@ on_both_engines! {
             let shown = text(&browser.open(&format!("/console/{group}")).await);
             assert!(shown.contains("Set by others without the role") && shown.contains("set by the help desk"), "{shown}");
         }
+        // a membership that gives the role shows it at once, from either side
+        let (group, member) = (format!("/console/store/default/Group/{}", id(joined)), format!("/console/store/default/User/{}", id(&user)));
+        for (page, other) in [(format!("{group}/relation/memberUsers"), id(&user)), (format!("{member}/relation/memberOfGroups"), id(joined))] {
+            let opened = browser.open(&page).await;
+            for (act, field) in [("remove", "selected"), ("add", "id")] {
+                let changed = post(&world, &mut browser, &opened, &format!("{page}/{act}"), &[(field, other)]).await;
+                let shown = text(&changed);
+                assert_eq!(shown.contains("set by the help desk"), act == "add", "{page} {act}: {shown}");
+            }
+        }
         world.admin.post(&reset, json!({ "newPassword": "nine calm blue whales" })).await.expect(200);
         let fields = [("review", "true"), ("principalId", id(&grace)), ("roleType", "SystemAdmin")];
         let shown = text(&post(&world, &mut browser, &page, NEW, &fields).await);

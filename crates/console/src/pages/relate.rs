@@ -18,6 +18,7 @@ use crate::shell::{
     call::call,
     directory::{self, Resource, encoded, key_of, title_of},
     fields::control_field,
+    presentation::Item,
     undo::Undo,
     visit::{Visit, one},
 };
@@ -83,6 +84,10 @@ async fn page(
     let page = format!("{here}/relation/{name}");
     let barred = barred(visit, resource, relation, key, other, &linked).await?;
     let held = barred.get(key);
+    let item = Item { resource, key, here: &here, row: &row, protecting_role: held.copied() };
+    let can_give_roles = gives_roles(resource.shape, relation) || gives_roles(relation.target, relation);
+    let cards =
+        if can_give_roles { (resource.presentation.cards_of_links)(visit, item).await? } else { Vec::new() };
     let can = |change| held.is_none() && visit.may(operation(resource, name, change)).is_some();
     let mut field = search_field(visit, "id", other);
     if let Some(members) = field.as_object_mut().filter(|_| refused.is_some()) {
@@ -108,9 +113,14 @@ async fn page(
         "back": { "href": here, "label": title_of(resource, &row) }, "heading": heading, "add": add, "api_call": api_call, "errors": errors(visit, refused),
         "columns": [{ "label": words.page("col_name"), "sort": null }], "rows": rows, "next": next,
         "empty": { "title": words.page("none"), "text": words.explanation(relation.about) },
-        "remove": remove, "held": held.map(|role| visit.carries(*role)),
+        "remove": remove, "cards": cards, "held": held.map(|role| visit.carries(*role)),
     });
     visit.page(refused.map_or(200, Problem::status), "relation.html", &heading, &content)
+}
+
+/// Whether links of this relation can give the rows of a shape roles.
+fn gives_roles(shape: &Shape, relation: &'static Relation) -> bool {
+    shape.writes.protection.is_some_and(|protection| protection.links.protect(relation))
 }
 
 /// The roles that prevent the user from changing the relation of this row, or of the related rows, by id.
@@ -122,8 +132,7 @@ async fn barred(
     other: Option<&Resource>,
     linked: &[Value],
 ) -> Result<HashMap<String, RoleType>, Problem> {
-    let gives =
-        |shape: &Shape| shape.writes.protection.is_some_and(|protection| protection.links.protect(relation));
+    let gives = |shape: &Shape| gives_roles(shape, relation);
     let own = gives(resource.shape).then(|| key.to_owned());
     let others = other.filter(|other| gives(other.shape));
     let others = others.into_iter().flat_map(|other| linked.iter().map(|row| key_of(other, row)));

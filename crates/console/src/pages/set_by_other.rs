@@ -111,13 +111,19 @@ pub async fn cards(visit: &Visit<'_>, of: Option<(&str, &str)>) -> Result<Vec<Ca
 
 /// The card of a group of the user store; none if it is no platform group, or if the list is empty.
 pub async fn of_group_of_store(visit: &Visit<'_>, key: &str) -> Result<Vec<Card>, Problem> {
-    let id = platform_group(visit, key).await?;
+    let id = of_platform(visit, &APPLICATION_GROUP, key).await?;
     cards(visit, id.as_deref().map(|id| (GROUP, id))).await
 }
 
-/// The platform group of a group of the user store, if the user may list it and call the operation.
-async fn platform_group(visit: &Visit<'_>, key: &str) -> Result<Option<String>, Problem> {
-    let list = of_shape(&APPLICATION_GROUP).and_then(|groups| visit.may(groups.list));
+/// The card of a user of the user store; none if it is no platform user, or if the list is empty.
+pub async fn of_user_of_store(visit: &Visit<'_>, key: &str) -> Result<Vec<Card>, Problem> {
+    let id = of_platform(visit, &APPLICATION_USER, key).await?;
+    cards(visit, id.as_deref().map(|id| (PERSON, id))).await
+}
+
+/// The platform user or platform group of a row of the user store, if the user may list it and call the operation.
+async fn of_platform(visit: &Visit<'_>, shape: &Shape, key: &str) -> Result<Option<String>, Problem> {
+    let list = of_shape(shape).and_then(|resource| visit.may(resource.list));
     let Some((list, _)) = list.zip(visit.may(operation!("GetCredentialsSetByOthers"))) else {
         return Ok(None);
     };

@@ -20,6 +20,7 @@ pub static PRESENTATION: Presentation = Presentation {
         Acts { first, ..Acts::default() }
     },
     cards_after: |visit, item| boxed(move || set_by_other::of_group_of_store(visit, item.key)),
+    cards_of_links: |visit, item| boxed(move || set_by_other::of_group_of_store(visit, item.key)),
     pages: &[
         Page::at(&[ANY, "tree"])
             .get(|visit, resource, [key, _]| boxed(move || tree::show(visit, resource, key))),

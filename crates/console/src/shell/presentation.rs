@@ -292,6 +292,8 @@ pub struct Presentation {
     pub cards: Cards,
     /// Cards after the related rows.
     pub cards_after: Cards,
+    /// Cards on the page of a relation whose links can give roles.
+    pub cards_of_links: Cards,
     /// Cards of a row in quarantine.
     pub cards_deleted: Cards,
     /// The texts of a deletion.
@@ -352,6 +354,7 @@ impl Presentation {
         },
         cards: no_cards,
         cards_after: no_cards,
+        cards_of_links: no_cards,
         cards_deleted: no_cards,
         deleting: DeletionTexts { act: "delete", text: None, note: "deleted" },
         settings: None,

@@ -273,7 +273,9 @@ fn comments_name_existing_documents() {
         for (path, text) in sources(&folder) {
             let comments = text.lines().filter(|line| line.trim_start().starts_with("//"));
             let names = comments.flat_map(|line| line.split('`').skip(1).step_by(2));
-            for name in names.filter(|name| name.ends_with(".md") || name.ends_with(".tsv")) {
+            let is_document =
+                |name: &&str| Path::new(name).extension().is_some_and(|end| end == "md" || end == "tsv");
+            for name in names.filter(is_document) {
                 let is_there = root().join(name).exists() || folder.join(name).exists();
                 assert!(is_there, "{} names {name}, which is not there", path.display());
             }

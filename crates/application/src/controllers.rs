@@ -98,7 +98,9 @@ pub fn controllers_of_instance_token(
         tx.query(&text, &[option.to_string().into()], |row| {
             count += 1;
             let content = serde_json::from_str::<Json>(row.text(1)?).unwrap_or_default();
-            if content["value"].as_str().and_then(|value| Uuid::try_parse(value).ok()) == Some(token) {
+            if content.get("value").and_then(Json::as_str).and_then(|value| Uuid::try_parse(value).ok())
+                == Some(token)
+            {
                 controllers.extend(actors(row.text(0)?));
             }
             Ok(())

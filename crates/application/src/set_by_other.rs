@@ -177,11 +177,7 @@ impl SetterCache {
     }
 
     /// The actors who created or changed a SCIM token; empty if the setter is not a known SCIM token.
-    fn controllers(
-        &mut self,
-        tx: &mut Tx<'_>,
-        credential_set: &SetCredential,
-    ) -> Result<Vec<Uuid>, Problem> {
+    fn controllers(&mut self, tx: &mut Tx<'_>, credential_set: &SetCredential) -> Result<Vec<Uuid>, Problem> {
         let SetCredential { user, kind, set_by: token, .. } = credential_set;
         if let Some(known) = self.controllers.get(&(user.instance, *token)) {
             return Ok(known.clone());

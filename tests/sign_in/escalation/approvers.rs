@@ -3,7 +3,7 @@
 use chancery_testkit::{Client, World, on_both_engines};
 use serde_json::{Value, json};
 
-use super::{PASSWORD, assign_role, group, person, platform_user, settings::identify};
+use super::{PASSWORD, assign_role, group, person, platform_user, reviewed_now, settings::identify};
 use crate::{
     id,
     instance::{create_instance, option},
@@ -86,9 +86,9 @@ on_both_engines! {
         identify(&world, &platform_user(&world, &home.user).await, &instance, 1).await;
         ann.post(&approvals, json!(null)).await.problem(403, "forbidden");
         let confirm = format!("{BASE}/IdpInstance/{}/settings/confirm", id(&instance));
-        eve.post(&confirm, super::reviewed_now()).await.expect(204);
+        eve.post(&confirm, reviewed_now()).await.expect(204);
         ann.post(&approvals, json!(null)).await.problem(403, "forbidden");
-        world.admin.post(&confirm, super::reviewed_now()).await.expect(204);
+        world.admin.post(&confirm, reviewed_now()).await.expect(204);
         ann.post(&approvals, json!(null)).await.expect(200);
     }
 

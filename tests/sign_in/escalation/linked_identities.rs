@@ -4,9 +4,9 @@ use chancery_testkit::{Client, World, on_both_engines};
 use serde_json::{Value, json};
 
 use super::{
-    person,
+    default_store,
     people::{assign_system_admin, delete_controllers},
-    platform_user, reviewed_now,
+    person, platform_user, reviewed_now,
 };
 use crate::{
     id,
@@ -121,7 +121,7 @@ on_both_engines! {
         let by_low = world.all("ClientApp?filter=name%20eq%20%22low%22").await[0]["id"].clone();
         let (ada, bob) = (person(&world, "ada", None).await, person(&world, "bob", None).await);
         let people = [platform_user(&world, &ada).await, platform_user(&world, &bob).await];
-        let store = super::default_store(&world).await;
+        let store = default_store(&world).await;
         replace(&world, &low, &people[0], (&instance, "s-ada")).await;
         replace(&world, &admin, &people[1], (&instance, "s-bob")).await;
         replace(&world, &low, &people[1], (&store, id(&bob))).await;

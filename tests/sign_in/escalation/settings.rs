@@ -13,7 +13,7 @@ use http::Method;
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-use super::{assert_refused, assign_role, default_store, group, person};
+use super::{assert_refused, assign_role, default_store, group, person, reviewed_now};
 use crate::{
     encode, id, pointers,
     resources::{BASE, one, related, type_id},
@@ -181,7 +181,7 @@ on_both_engines! {
 
         for (_, _, provider) in owners.iter().filter(|(owner, member, _)| *member == "applyToIdpInstanceId" && *owner != Owner::UserStore) {
             let confirm = format!("{}/settings/confirm", one("IdpInstance", provider));
-            world.admin.post(&confirm, super::reviewed_now()).await.expect(204);
+            world.admin.post(&confirm, reviewed_now()).await.expect(204);
         }
         assign_role(&world, "PlatformUser", &boss.1, "SystemAdmin", json!({})).await;
         for ((role, client), statuses_before) in lower.iter().zip(statuses_before) {

@@ -223,7 +223,7 @@ on_both_engines! {
         let (home, provider, instance) = set_up(&world).await;
         let issued = tokens(&world, &home, &provider).await;
         let person = json!({ "id": claims(&issued["access_token"])["sub"] });
-        assign(&world, ("PlatformUser", &person), "SystemAdmin", json!({})).await;
+        assign_role(&world, "PlatformUser", &person, "SystemAdmin", json!({})).await;
         let (ada, tenants) = (bearer(&world, &issued), format!("{BASE}/Tenant"));
         ada.get(&tenants).await.expect(200);
         let for_platform = [("resource", MANAGEMENT), ("scope", "openid offline_access")];
@@ -263,7 +263,7 @@ on_both_engines! {
         link_console(&world, &home, &instance).await;
         let (mut browser, _) = enter(&world, &provider).await;
         let person = external::people(&world, &instance).await.remove(0);
-        assign(&world, ("PlatformUser", &person), "SystemAdmin", json!({})).await;
+        assign_role(&world, "PlatformUser", &person, "SystemAdmin", json!({})).await;
         browser.open("/console/Tenant").await.answer.expect(200);
         assert_eq!(world.admin.get(&format!("{BASE}/CredentialSetByOther")).await.is(200).json()["items"], json!([]));
         confirm(&world, &instance).await;

@@ -40,7 +40,10 @@ fn confirm(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
     let IdpInstanceSettingsReview { reviewed_on } = read_form(call)?;
     let now = call.context.now;
     if reviewed_on > now.plus(MAX_AHEAD) {
-        return Err(Problem::wrong_field(IdpInstanceSettingsReview::REVIEWED_ON, "must not be in the future"));
+        return Err(Problem::wrong_field(
+            IdpInstanceSettingsReview::REVIEWED_ON,
+            "must not be in the future",
+        ));
     }
     let key = key_of(call, &IDP_INSTANCE)?;
     let instance = load(&call.context, tx, &IDP_INSTANCE, None, key)?;

@@ -164,12 +164,6 @@ fn create_token(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
     )?;
     tx.advance_epoch()?;
     option::set(call, tx, &instance, ProviderOption::SCIM_TOKEN, Value::Text(token))?;
-    option::set(
-        call,
-        tx,
-        &instance,
-        ProviderOption::SCIM_TOKEN_ID,
-        Value::Text(token_id.to_string()),
-    )?;
+    option::set(call, tx, &instance, ProviderOption::SCIM_TOKEN_ID, Value::Text(token_id.to_string()))?;
     Ok(Answer::new(call.request.op.status))
 }

@@ -224,7 +224,15 @@ pub fn establish(
         let (until, instance) = (until.0.into(), identified.instance.into());
         tx.queue(
             &text,
-            vec![was.id.into(), proofs.into(), is_persistent.into(), now.0.into(), until, instance, proven_on],
+            vec![
+                was.id.into(),
+                proofs.into(),
+                is_persistent.into(),
+                now.0.into(),
+                until,
+                instance,
+                proven_on,
+            ],
         )?;
         if let Some(external_claims) = external_claims {
             store_claims(tx, &context.app.master, was.id, external_claims)?;

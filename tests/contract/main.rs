@@ -79,6 +79,7 @@ mod texts;
 mod tidy;
 mod token;
 mod trace;
+mod tuples;
 mod user;
 mod v1;
 mod wire;

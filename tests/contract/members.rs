@@ -38,7 +38,7 @@ pub async fn plan_from(
 ) -> Vec<String> {
     let services = &world.app.context.services;
     let op = services.iter().flat_map(|service| service.all()).find(|op| op.name == operation).unwrap();
-    let sql = list_statement(&server_context(world).await, op.shape, filter, from).unwrap();
+    let sql = list_statement(&server_context(world).await, op.shape, filter, from.0, from.1).unwrap();
     explain(world, sql).await
 }
 

@@ -42,7 +42,7 @@ const FETCHING_TIME: Duration = Duration::from_secs(10);
 pub struct AuthenticatedClient {
     /// The client app.
     pub app: ClientApp,
-    /// The id of the client's assertion, which is good once; still to be claimed.
+    /// The id of the client's assertion, which can be used once, and is not claimed yet.
     pub used: Option<ReplayId>,
     /// The security epoch read before the client app was: what was read is no older.
     pub epoch: i64,
@@ -58,7 +58,8 @@ pub async fn authenticate(
     store: &Store,
     token_service: &TokenService,
     request: &EndpointRequest,
-    (resources, scopes): (Vec<String>, bool),
+    resources: Vec<String>,
+    scopes: bool,
 ) -> Result<AuthenticatedClient, OAuthError> {
     let presented = request.presented()?;
     let now = request.now;
@@ -78,8 +79,7 @@ pub async fn authenticate(
     let is_proven = match (&proof, &digest) {
         (Proof::Basic(_) | Proof::Post(_), Some(digest)) => has_secret(app.as_ref(), &proof, digest, now),
         (Proof::Assertion(assertion), _) => {
-            let about = (client.as_str(), request);
-            let verified = check_assertion(token_service, app.as_ref(), assertion, about);
+            let verified = check_assertion(token_service, app.as_ref(), assertion, &client, request);
             let verified = timeout(FETCHING_TIME, verified).await.ok().flatten();
             if let (Some(app), Some(verified)) = (&app, &verified) {
                 let owner = app.id.to_string();
@@ -183,7 +183,8 @@ async fn check_assertion(
     token_service: &TokenService,
     app: Option<&ClientApp>,
     assertion: &str,
-    (client, request): (&str, &EndpointRequest),
+    client: &str,
+    request: &EndpointRequest,
 ) -> Option<(VerifiedAssertion, Option<Uuid>)> {
     let (issuer, now) = (&request.issuer, request.now);
     let [token_endpoint, own] = [TOKEN_ENDPOINT, request.path].map(|path| issuer.endpoint(path));

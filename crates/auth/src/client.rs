@@ -207,7 +207,7 @@ pub async fn find(
     store.run("FindClient", Mode::Quick, None, move |tx| read(tx, &client, &query, now)).await
 }
 
-/// A client app found at an earlier epoch, with what is requested now. `None`: the epoch has advanced.
+/// A client app found at an earlier epoch, with the resources and scopes that are requested now. `None`: the epoch has advanced.
 pub async fn refresh(
     store: &Store,
     app: &ClientApp,

@@ -86,7 +86,7 @@ pub async fn grant(
         GrantRequest::Exchange(_) => (Vec::new(), true),
     };
     let AuthenticatedClient { app, used, epoch } =
-        authenticate(store, token_service, request, (resources, scopes)).await?;
+        authenticate(store, token_service, request, resources, scopes).await?;
     if app.is_public {
         let detail = "A public client app has no credentials, and gets no tokens of its own.";
         return Err(OAuthError::new(400, "unauthorized_client", detail));
@@ -152,7 +152,7 @@ impl PendingToken {
             let certificates = token_service.certificates_since(store, epoch).await?;
             (token_service.sign(store, &claims, &certificates, (&request.issuer, request.now)).await?, None)
         };
-        finish(store, replay_ids, reference_digest, Arc::clone(&claims)).await?;
+        finish(store, replay_ids.0, replay_ids.1, reference_digest, Arc::clone(&claims)).await?;
         let mut body = json!({
             "access_token": token,
             "token_type": claims.token_type(),
@@ -410,7 +410,8 @@ const USED_PROOF: OAuthError = OAuthError::new(400, "invalid_dpop_proof", "The D
 /// Claims the ids of the assertion and the DPoP proof, so that neither is used twice, and stores a reference token.
 async fn finish(
     store: &Store,
-    (assertion, proof): (Option<ReplayId>, Option<ReplayId>),
+    assertion: Option<ReplayId>,
+    proof: Option<ReplayId>,
     reference: Option<Vec<u8>>,
     claims: Arc<Claims>,
 ) -> Result<(), OAuthError> {

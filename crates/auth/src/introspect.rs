@@ -75,7 +75,7 @@ pub async fn introspect(
         return Ok(response);
     }
     let AuthenticatedClient { app, used, .. } =
-        authenticate(store, token_service, request, (Vec::new(), false)).await?;
+        authenticate(store, token_service, request, Vec::new(), false).await?;
     if app.is_public {
         return Err(INVALID_CLIENT);
     }
@@ -184,7 +184,7 @@ pub async fn revoke(
 ) -> Result<(), OAuthError> {
     request.check_single()?;
     let AuthenticatedClient { app, used, .. } =
-        authenticate(store, token_service, request, (Vec::new(), false)).await?;
+        authenticate(store, token_service, request, Vec::new(), false).await?;
     let token = request.one("token").ok_or(invalid("token is missing."))?;
     if let Some(used) = used
         && !used.claim_alone(store).await?

@@ -63,7 +63,7 @@ impl RuleSet {
                 return Err(RuleSetError::Time);
             }
             CompiledRule::new(rule, &patterns, table_bytes)
-                .map_err(|invalid| RuleSetError::Faults(vec![fault(rule, invalid)]))
+                .map_err(|(member, detail)| RuleSetError::Faults(vec![fault(rule, member, detail)]))
         };
         let mut rules = parsed.into_iter().map(compile).collect::<Result<Vec<_>, _>>()?;
         rules.sort_by_key(|rule| (rule.priority, rule.id));
@@ -160,19 +160,22 @@ fn parse<'a>(rules: &'a [Rule], has_time: TimeCheck<'_>) -> Result<(Parsed<'a>, 
                 weight += patterns.weight() + RULE_WEIGHT;
                 parsed.push((rule, patterns));
             }
-            Err(invalid) => faults.extend(invalid.into_iter().map(|member| fault(rule, member))),
+            Err(invalid) => {
+                faults.extend(invalid.into_iter().map(|(member, detail)| fault(rule, member, detail)))
+            }
         }
         if weight > MAX_SET_WEIGHT {
             let detail = "is one too many: the patterns of the rules in force take too much memory together";
             return Err(RuleSetError::Faults(vec![fault(
                 rule,
-                (Member::TypeEvaluationRule, detail.to_owned()),
+                Member::TypeEvaluationRule,
+                detail.to_owned(),
             )]));
         }
     }
     if faults.is_empty() { Ok((parsed, weight)) } else { Err(RuleSetError::Faults(faults)) }
 }
 
-fn fault(rule: &Rule, (member, detail): (Member, String)) -> Fault {
+fn fault(rule: &Rule, member: Member, detail: String) -> Fault {
     Fault { rule: rule.id, member, detail }
 }

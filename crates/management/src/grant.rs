@@ -110,7 +110,7 @@ fn holds(caller: &Scope, role: RoleType, scope: Option<RoleScope>) -> bool {
 }
 
 /// Whether the caller's scope covers this customer, or this subscription, as a whole.
-pub fn covers_owner(caller: &Scope, (customer, subscription): (Uuid, Uuid)) -> bool {
+pub fn covers_owner(caller: &Scope, customer: Uuid, subscription: Uuid) -> bool {
     let Scope::Parts { customers, subscriptions, .. } = caller else { return true };
     customers.contains(&customer) || subscriptions.contains(&subscription)
 }

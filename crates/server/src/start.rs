@@ -103,7 +103,7 @@ impl Server {
             let erasures = ErasureList::configured(config, &app.context.outbound, &app.context.master)?;
             Ok::<_, StartError>((app, root_access, erasures))
         };
-        let start = answer_probes_during_start(&listener, (&public_url, &config.limits), Box::pin(start));
+        let start = answer_probes_during_start(&listener, &public_url, &config.limits, Box::pin(start));
         let (app, root_access, erasures) = start.await?;
         let app = Arc::new(app);
         let mail_settings = MailSettings {

@@ -49,6 +49,6 @@ pub fn named(row: &Value, wire: &str, names: &Names) -> Option<Cell> {
 }
 
 /// The client app that a row refers to.
-pub fn client_app(row: &Value, (_, names): CellContext<'_>) -> Cell {
+pub fn client_app(row: &Value, CellContext { names, .. }: CellContext<'_>) -> Cell {
     named(row, "clientAppId", names).unwrap_or_else(Cell::none)
 }

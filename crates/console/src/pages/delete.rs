@@ -19,6 +19,7 @@ use crate::shell::{
     directory::{self, Resource, encoded, key_of, title_of},
     fields::{cell, readable, rfc3339},
     navigation::position,
+    presentation::CellContext,
     reauthentication::is_required,
     undo::Undo,
     visit::{Visit, one, redirect_with_notice},
@@ -128,7 +129,7 @@ async fn dependent_counts(
 /// The display name of a row; with names of related rows if its own name is not unique.
 async fn name_of(visit: &Visit<'_>, resource: &'static Resource, row: &Value) -> Result<String, Problem> {
     let names = reference::names(visit, resource, &shown(resource), std::slice::from_ref(row)).await?;
-    let heading = (resource.presentation.heading)(row, (visit.words, &names));
+    let heading = (resource.presentation.heading)(row, CellContext { words: visit.words, names: &names });
     Ok(heading.unwrap_or_else(|| title_of(resource, row)))
 }
 

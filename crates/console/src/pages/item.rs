@@ -19,7 +19,7 @@ use crate::shell::{
     directory::{Resource, encoded, title_of},
     fields::{changes, is_secret, is_write_only, plain, typed},
     navigation::label,
-    presentation::Item,
+    presentation::{CellContext, Item},
     role_protection::{is_open, is_protected},
     undo::Undo,
     visit::{Visit, not_found, one, redirect_with_notice},
@@ -229,7 +229,7 @@ async fn item_page(
     let words = visit.words;
     let address = visit.address(resource);
     let names = reference::names(visit, resource, &shown(resource), std::slice::from_ref(values)).await?;
-    let title = (resource.presentation.heading)(row, (words, &names));
+    let title = (resource.presentation.heading)(row, CellContext { words, names: &names });
     let title = title.unwrap_or_else(|| title_of(resource, row));
     let title = if title.is_empty() { key.to_owned() } else { title };
     let is_writable = is_writable(visit, resource, key).await?;

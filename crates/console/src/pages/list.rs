@@ -15,7 +15,7 @@ use crate::shell::{
     directory::{self, Resource, encoded, key_of, title_of},
     fields::{Cell, cell},
     navigation::list_label,
-    presentation::Names,
+    presentation::{CellContext, Names},
     render::page,
     role_protection::carrier_of,
     visit::{Visit, one},
@@ -376,7 +376,7 @@ pub fn row_of(visit: &Visit<'_>, resource: &Resource, row: &Value, names: &Names
     let mut cells: Vec<Cell> = if declared.is_empty() {
         resource.columns().iter().map(|field| cell_of(visit, field, row, names)).collect()
     } else {
-        declared.iter().map(|(_, cell)| cell(row, (visit.words, names))).collect()
+        declared.iter().map(|(_, cell)| cell(row, CellContext { words: visit.words, names })).collect()
     };
     if let Some(first) = cells.first_mut() {
         if first.kind == "none" {

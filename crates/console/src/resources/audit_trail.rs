@@ -42,17 +42,17 @@ const OF_BOTH: Presentation = Presentation {
     ..Presentation::STANDARD
 };
 
-fn change(row: &Value, (words, names): CellContext<'_>) -> Cell {
+fn change(row: &Value, CellContext { words, names }: CellContext<'_>) -> Cell {
     let (action, area) = (member(row, "action"), member(row, "area"));
     let text = format!("{}: {}", raised(&words.resource(&area)), words.choice(&action));
     Cell::of("title", text).with_sub(history::item(row, names))
 }
 
-fn who(row: &Value, (words, names): CellContext<'_>) -> Cell {
+fn who(row: &Value, CellContext { words, names }: CellContext<'_>) -> Cell {
     Cell::of("text", history::actor_name(row, names).unwrap_or_else(|| words.page("the_server").to_owned()))
 }
 
-fn when(row: &Value, (words, _): CellContext<'_>) -> Cell {
+fn when(row: &Value, CellContext { words, .. }: CellContext<'_>) -> Cell {
     let fields = chancery_userstore::audit_trail::AUDIT_TRAIL.fields;
     let field = fields.iter().find(|field| field.wire() == "timestamp");
     field.map_or_else(Cell::none, |field| cell(field, &row["timestamp"], words))

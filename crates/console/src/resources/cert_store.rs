@@ -38,14 +38,14 @@ fn name(row: &Value, _: CellContext<'_>) -> Cell {
 }
 
 /// The purpose and the owner of a certificate.
-fn serves(row: &Value, (words, names): CellContext<'_>) -> Cell {
+fn serves(row: &Value, CellContext { words, names }: CellContext<'_>) -> Cell {
     let owner =
         ["applyToTenantId", "applyToSubscriptionId"].into_iter().find_map(|wire| named(row, wire, names));
     let owner = owner.map_or_else(|| words.page("everyones").to_owned(), |cell| cell.text);
     Cell::of("text", words.choice(&member(row, "certType"))).with_sub(owner)
 }
 
-fn status(row: &Value, (words, _): CellContext<'_>) -> Cell {
+fn status(row: &Value, CellContext { words, .. }: CellContext<'_>) -> Cell {
     let now = chancery_web::now();
     let at = |wire: &str| row[wire].as_str().and_then(chancery_record::parse_timestamp);
     let (key, tone) = match (at("validFrom"), at("validTo")) {

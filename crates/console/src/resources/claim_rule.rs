@@ -20,11 +20,13 @@ pub static PRESENTATION: Presentation = Presentation {
     columns: &[
         ("col_name", name),
         ("col_priority", |row, _| Cell::of("text", member(row, "priority"))),
-        ("col_does", |row, (words, _)| {
+        ("col_does", |row, CellContext { words, .. }| {
             Cell::of("badge", words.choice(&member(row, "ruleType"))).toned("info")
         }),
         ("col_matches", matches),
-        ("col_where", |row, (words, _)| Cell::of("text", words.choice(&member(row, "ruleLevel")))),
+        ("col_where", |row, CellContext { words, .. }| {
+            Cell::of("text", words.choice(&member(row, "ruleLevel")))
+        }),
         ("col_status", status),
     ],
     // the order of execution
@@ -41,7 +43,7 @@ pub static PRESENTATION: Presentation = Presentation {
 };
 
 /// The patterns that the rule evaluates.
-fn matches(row: &Value, (words, _): CellContext<'_>) -> Cell {
+fn matches(row: &Value, CellContext { words, .. }: CellContext<'_>) -> Cell {
     let target = member(row, "filterTarget");
     let pattern = |wire: &str, part: &str| Some(member(row, wire)).filter(|_| target.contains(part));
     let patterns = [pattern("typeEvaluationRule", "Type"), pattern("valueEvaluationRule", "Value")];
@@ -52,7 +54,7 @@ fn matches(row: &Value, (words, _): CellContext<'_>) -> Cell {
     Cell::of("code", patterns.join(" = "))
 }
 
-fn status(row: &Value, (words, _): CellContext<'_>) -> Cell {
+fn status(row: &Value, CellContext { words, .. }: CellContext<'_>) -> Cell {
     let (key, tone) =
         if row["isActive"] == json!(true) { ("status_active", "good") } else { ("status_inactive", "off") };
     Cell::of("badge", words.page(key)).toned(tone)

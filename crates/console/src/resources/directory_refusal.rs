@@ -38,7 +38,7 @@ fn leaver(row: &Value, _: CellContext<'_>) -> Cell {
     )
 }
 
-fn instance(row: &Value, (_, names): CellContext<'_>) -> Cell {
+fn instance(row: &Value, CellContext { names, .. }: CellContext<'_>) -> Cell {
     let cell = named(row, "idpInstanceId", names).unwrap_or_else(Cell::none);
     // the store's name is visible even if the user may not list instances
     match row["userStore"].as_str() {

@@ -46,11 +46,11 @@ pub static PRESENTATION: Presentation = Presentation {
     ..Presentation::STANDARD
 };
 
-fn replaced(row: &Value, (_, names): CellContext<'_>) -> Cell {
+fn replaced(row: &Value, CellContext { names, .. }: CellContext<'_>) -> Cell {
     named(row, "platformUserId", names).unwrap_or_else(Cell::none).with_sub(member(row, "reason"))
 }
 
-fn status(row: &Value, (words, _): CellContext<'_>) -> Cell {
+fn status(row: &Value, CellContext { words, .. }: CellContext<'_>) -> Cell {
     let status = member(row, "status");
     let tone = match status.as_str() {
         "PendingApproval" | "Executed" => "warn",

@@ -28,13 +28,15 @@ pub static PRESENTATION: Presentation = Presentation {
     icon: "user-round-cog",
     label: Some("administrators"),
     columns: &[
-        ("col_role", |row, (words, _)| Cell::of("title", words.choice(&member(row, "roleType")))),
+        ("col_role", |row, CellContext { words, .. }| {
+            Cell::of("title", words.choice(&member(row, "roleType")))
+        }),
         ("col_who", principal),
         ("col_where", scope),
     ],
     shows_name: |wire| wire == "principalId" || wire.starts_with("applyTo"),
     title: |row| Some(member(row, "roleType")),
-    heading: |row, (words, names)| {
+    heading: |row, CellContext { words, names }| {
         let who = named(row, "principalId", names).map_or_else(String::new, |cell| cell.text);
         Some(format!("{}: {who}", words.choice(&member(row, "roleType"))))
     },
@@ -62,13 +64,13 @@ fn referenced_shape(wire: &str, row: &Value) -> Option<&'static Shape> {
     }
 }
 
-fn principal(row: &Value, (words, names): CellContext<'_>) -> Cell {
+fn principal(row: &Value, CellContext { words, names }: CellContext<'_>) -> Cell {
     let kind = member(row, "principalType");
     named(row, "principalId", names).map_or_else(Cell::none, |cell| cell.with_sub(words.choice(&kind)))
 }
 
 /// The scope of a role.
-fn scope(row: &Value, (words, names): CellContext<'_>) -> Cell {
+fn scope(row: &Value, CellContext { words, names }: CellContext<'_>) -> Cell {
     let targets = ["applyToIdpInstanceId", "applyToTenantId", "applyToSubscriptionId", "applyToCustomerId"];
     let target = targets.into_iter().find_map(|wire| named(row, wire, names));
     target.unwrap_or_else(|| Cell::of("text", words.page("everywhere")))

@@ -16,7 +16,7 @@ pub static PRESENTATION: Presentation = Presentation {
     icon: "key-round",
     columns: &[
         ("col_name", name),
-        ("col_reach", |row, (words, _)| Cell::of("text", words.choice(&member(row, "reach")))),
+        ("col_reach", |row, CellContext { words, .. }| Cell::of("text", words.choice(&member(row, "reach")))),
         ("col_status", status),
         ("col_ends", |row, _| moment(row, "expiresOn")),
         ("col_used", |row, _| moment(row, "lastUsedOn")),
@@ -27,7 +27,7 @@ pub static PRESENTATION: Presentation = Presentation {
     ..Presentation::STANDARD
 };
 
-fn status(row: &Value, (words, _): CellContext<'_>) -> Cell {
+fn status(row: &Value, CellContext { words, .. }: CellContext<'_>) -> Cell {
     let end = row["expiresOn"].as_str().and_then(chancery_record::parse_timestamp);
     let (key, tone) = match end {
         _ if row["isActive"] != json!(true) => ("status_inactive", "off"),

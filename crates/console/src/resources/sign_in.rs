@@ -16,7 +16,7 @@ use crate::{
 /// Common presentation: each belongs to a person.
 const OF_PERSON: Presentation = Presentation {
     shows_name: |_| true,
-    heading: |row, (_, names)| named(row, "platformUserId", names).map(|cell| cell.text),
+    heading: |row, CellContext { names, .. }| named(row, "platformUserId", names).map(|cell| cell.text),
     ..Presentation::STANDARD
 };
 
@@ -98,17 +98,17 @@ pub static CONSENT: Presentation = Presentation {
 };
 
 /// The person who signed in or attempted to.
-fn person(row: &Value, (_, names): CellContext<'_>) -> Cell {
+fn person(row: &Value, CellContext { names, .. }: CellContext<'_>) -> Cell {
     named(row, "platformUserId", names).unwrap_or_else(Cell::none)
 }
 
-fn tenant(row: &Value, (_, names): CellContext<'_>) -> Cell {
+fn tenant(row: &Value, CellContext { names, .. }: CellContext<'_>) -> Cell {
     let instance = named(row, "idpInstanceId", names).map_or_else(String::new, |cell| cell.text);
     named(row, "tenantId", names).map_or_else(Cell::none, |cell| cell.with_sub(instance))
 }
 
 /// The result of an attempt, with the reason.
-fn outcome(row: &Value, (words, _): CellContext<'_>) -> Cell {
+fn outcome(row: &Value, CellContext { words, .. }: CellContext<'_>) -> Cell {
     let outcome = member(row, "outcome");
     let tone = match outcome.as_str() {
         "SignedIn" | "SteppedUp" => "good",
@@ -140,13 +140,13 @@ fn scope(row: &Value, _: CellContext<'_>) -> Cell {
     Cell::of("code", member(row, "scope"))
 }
 
-fn factor(row: &Value, (words, _): CellContext<'_>) -> Cell {
+fn factor(row: &Value, CellContext { words, .. }: CellContext<'_>) -> Cell {
     let codes = format!("{} {}", member(row, "recoveryCodes"), words.page("recovery_codes"));
     Cell::of("text", words.choice(&member(row, "kind"))).with_sub(codes)
 }
 
 /// Whether a session or a grant is active.
-fn status(row: &Value, (words, _): CellContext<'_>) -> Cell {
+fn status(row: &Value, CellContext { words, .. }: CellContext<'_>) -> Cell {
     let end = row["expiresOn"].as_str().and_then(chancery_record::parse_timestamp);
     let (key, tone) = match end {
         _ if row["endedOn"].is_string() => ("was_ended", "off"),

@@ -122,7 +122,7 @@ fn missing_prerequisite(
     Some(("lacks_mail", format!("{}#f-EMailSenderAddress", store_settings(visit)?)))
 }
 
-fn email(row: &Value, (words, _): CellContext<'_>) -> Cell {
+fn email(row: &Value, CellContext { words, .. }: CellContext<'_>) -> Cell {
     let address = member(row, "emailAddress");
     if address.is_empty() {
         return Cell::none();
@@ -146,7 +146,7 @@ fn groups(row: &Value, _: CellContext<'_>) -> Cell {
     Cell { items, more: all.len().saturating_sub(MAX_TAGS), ..Cell::of("tags", "") }
 }
 
-fn status(row: &Value, (words, _): CellContext<'_>) -> Cell {
+fn status(row: &Value, CellContext { words, .. }: CellContext<'_>) -> Cell {
     let is = |name: &str| row[name] == json!(true);
     let (key, tone) = if is("isDeleted") {
         ("status_deleted", "off")

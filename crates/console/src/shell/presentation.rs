@@ -22,8 +22,14 @@ use super::{
 /// Names and URLs of rows, by id.
 pub type Names = HashMap<String, (String, Option<String>)>;
 
-/// Context of a cell: the texts, and the names of referenced rows.
-pub type CellContext<'a> = (&'a Words, &'a Names);
+/// The context of a cell.
+#[derive(Clone, Copy)]
+pub struct CellContext<'a> {
+    /// The texts.
+    pub words: &'a Words,
+    /// The names of referenced rows.
+    pub names: &'a Names,
+}
 
 /// Renders the cell of a row in a column.
 pub type CellOf = fn(&Value, CellContext<'_>) -> Cell;
@@ -365,7 +371,7 @@ impl Presentation {
     /// The template context of the badge.
     pub fn badge(&self, row: &Value, words: &Words) -> Value {
         self.badge.map_or(Value::Null, |state| {
-            let cell = state(row, (words, &Names::new()));
+            let cell = state(row, CellContext { words, names: &Names::new() });
             json!({ "text": cell.text, "tone": cell.tone })
         })
     }

@@ -119,8 +119,9 @@ fn check(
     let owners = owners_of(tx, &apps.into_iter().collect::<Vec<_>>())?;
     let grants = roles.iter().map(|role| {
         let owner = owners.get(&role.client_app_id.0).copied();
-        let (customer, subscription) =
-            owner.filter(|owner| covers_owner(&writer.context.scope, *owner)).unzip();
+        let covered = owner
+            .filter(|(customer, subscription)| covers_owner(&writer.context.scope, *customer, *subscription));
+        let (customer, subscription) = covered.unzip();
         let scope = role.role_type.scope(|kind| match kind {
             ScopeKind::Customer => customer,
             ScopeKind::Subscription => subscription,

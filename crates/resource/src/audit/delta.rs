@@ -80,7 +80,7 @@ fn affected(
         }
     }
     let mut left = truncated.len();
-    read_entries(tx, (audit, &call.context.app.master), &call.context.scope, &truncated, &mut |_, entry| {
+    read_entries(tx, audit, &call.context.app.master, &call.context.scope, &truncated, &mut |_, entry| {
         let entry: Json = serde_json::from_slice(entry).map_err(|_| broken())?;
         let Some(content) = entry.get("currentContent").and_then(Json::as_str) else { return Ok(()) };
         let content: Json = serde_json::from_str(content).map_err(|_| broken())?;

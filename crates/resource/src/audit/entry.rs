@@ -217,8 +217,9 @@ fn seal_content(
     entry: i64,
     digested: Option<DigestedContent>,
     person: Option<&PersonKey>,
-    (content, salt): SealedColumns,
+    columns: SealedColumns,
 ) -> (Option<String>, Option<Vec<u8>>) {
+    let (content, salt) = columns;
     match (digested, person) {
         (None, _) => (None, None),
         (Some(digested), None) => (Some(digested.content), Some(digested.salt.to_vec())),

@@ -24,7 +24,7 @@ pub const AFTER: QueryParameter = QueryParameter::optional(
 );
 /// The maximum number of events.
 pub const COUNT: QueryParameter =
-    QueryParameter::number("count", "How many events at most; 100 without it.", (1, 1000));
+    QueryParameter::number("count", "How many events at most; 100 without it.", 1, 1000);
 const TYPE: QueryParameter = QueryParameter::several(
     "type",
     "Types of events, which may end in an asterisk; one that fits any of them is answered. All without it.",
@@ -37,7 +37,8 @@ const SUBJECT: QueryParameter =
 pub const WAIT: QueryParameter = QueryParameter::number(
     "wait",
     "How many seconds to wait for an event where there is none; without it the answer comes at once.",
-    (0, 30),
+    0,
+    30,
 );
 
 /// The query parameters of a stream.

@@ -24,12 +24,14 @@ pub const SIZES: &[QueryParameter] = &[
     QueryParameter::number(
         "from",
         "The size of the earlier tree, a number of entries; 0 without it.",
-        (0, i64::MAX),
+        0,
+        i64::MAX,
     ),
     QueryParameter::number(
         "to",
         "The size of the later tree, at most and without it that of the newest checkpoint.",
-        (0, i64::MAX),
+        0,
+        i64::MAX,
     ),
 ];
 

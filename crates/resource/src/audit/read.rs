@@ -60,7 +60,8 @@ pub fn next_leaf(tx: &mut Tx<'_>, store: i64, start: u64) -> Result<Option<u64>,
 /// The errors of `each`.
 pub fn read_entries(
     tx: &mut Tx<'_>,
-    (shape, master): (&Shape, &MasterKey),
+    shape: &Shape,
+    master: &MasterKey,
     scope: &Scope,
     entries: &[EntryPosition],
     each: &mut OnEntry<'_>,
@@ -79,7 +80,7 @@ pub fn read_entries(
             let rid = row.int(0)?;
             let Some((position, _)) = left.find(|(_, entry)| *entry == rid) else { return Ok(()) };
             json.clear();
-            write_row((shape, master), scope, None, row, &mut json)?;
+            write_row(shape, master, scope, None, row, &mut json)?;
             write_no_relations(shape, &mut json);
             each(*position, &json)
         })?;

@@ -34,7 +34,7 @@ pub enum QueryForm {
 
 impl QueryParameter {
     /// An optional integer within these bounds.
-    pub const fn number(name: &'static str, about: &'static str, (least, most): (i64, i64)) -> Self {
+    pub const fn number(name: &'static str, about: &'static str, least: i64, most: i64) -> Self {
         Self { name, about, form: QueryForm::Number(least, most) }
     }
 

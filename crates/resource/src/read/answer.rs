@@ -42,7 +42,7 @@ pub fn read_one(
             nested::collect(shape.relations, &mut items, relation, row)
         } else {
             rid = Some(row.int(0)?);
-            write_row((shape, master), scope, owner, row, &mut out.bytes)
+            write_row(shape, master, scope, owner, row, &mut out.bytes)
         }
     })?;
     let rid = rid.ok_or_else(|| Problem::not_found(shape.name))?;
@@ -90,7 +90,7 @@ fn read_sequentially(
     let (out, scope, master) = (&mut call.answer, &call.context.scope, &call.context.app.master);
     tx.query(&sql.text, &sql.parameters, |row| {
         rid = Some(row.int(0)?);
-        write_row((shape, master), scope, owner, row, &mut out.bytes)
+        write_row(shape, master, scope, owner, row, &mut out.bytes)
     })?;
     let rid = rid.ok_or_else(|| Problem::not_found(shape.name))?;
     let items = nested::load(tx, shape, scope, &[rid])?;
@@ -104,15 +104,16 @@ pub fn write_stored(
     shape: &Shape,
     stored: &StoredRow,
 ) -> Result<(), Problem> {
-    write_stored_to((&call.context, &mut call.answer), tx, shape, stored)
+    write_stored_to(&call.context, tx, shape, stored, &mut call.answer)
 }
 
 /// The same, for a caller in this context.
 pub fn write_stored_to(
-    (context, out): (&Context, &mut Out),
+    context: &Context,
     tx: &mut Tx<'_>,
     shape: &Shape,
     stored: &StoredRow,
+    out: &mut Out,
 ) -> Result<(), Problem> {
     // an answer contains what a read does, even where the caller may change less
     let scope = context.scope.clone().to_be_changed(false);

@@ -13,7 +13,8 @@ use crate::{
 /// Writes a row of [`Shape::select`] as an object without its closing brace, so that nested arrays can
 /// follow.
 pub fn write_row(
-    (shape, master): (&Shape, &MasterKey),
+    shape: &Shape,
+    master: &MasterKey,
     scope: &Scope,
     owner: Option<&OwnerRow>,
     row: &Row<'_>,

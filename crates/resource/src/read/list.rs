@@ -292,13 +292,7 @@ impl Reading<'_> {
         let mut json_by_rid = HashMap::with_capacity(rids.len());
         tx.query(&sql.text, &sql.parameters, |row| {
             let mut json = Vec::new();
-            write_row(
-                (self.shape, &context.app.master),
-                &context.scope,
-                self.owner.as_ref(),
-                row,
-                &mut json,
-            )?;
+            write_row(self.shape, &context.app.master, &context.scope, self.owner.as_ref(), row, &mut json)?;
             json_by_rid.insert(row.int(0)?, json);
             Ok(())
         })?;
@@ -401,7 +395,7 @@ impl Reading<'_> {
         let owner = self.owner.as_ref();
         let mut rows = Rows::default();
         tx.query(&sql.text, &sql.parameters, |row| {
-            write_row((self.shape, &context.app.master), &context.scope, owner, row, &mut rows.json)?;
+            write_row(self.shape, &context.app.master, &context.scope, owner, row, &mut rows.json)?;
             rows.ends.push((row.int(0)?, rows.json.len()));
             if rows.ends.len() == limit {
                 let sort = sort.map_or(Ok(Value::Null), |(field, column)| {
@@ -447,7 +441,8 @@ pub fn list_statement(
     context: &Context,
     shape: &'static Shape,
     filter: &str,
-    (descending, after): (bool, Option<Value>),
+    descending: bool,
+    after: Option<Value>,
 ) -> Result<Sql, Problem> {
     let filter = Some(crate::read::filter::parse(filter)?);
     let from = after.map(|key| Position { sort: Value::Null, key });

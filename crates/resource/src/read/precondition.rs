@@ -28,7 +28,7 @@ pub fn check_if_match(
     shape: &Shape,
     was: &StoredRow,
 ) -> Result<(), Problem> {
-    check_match((&call.request.preconditions, &call.context), tx, shape, was, &mut call.answer)
+    check_match(&call.request.preconditions, &call.context, tx, shape, was, &mut call.answer)
 }
 
 /// Checks `If-Match` as [`check_if_match`] does. Where the representation must be read, it is written to `out`
@@ -37,7 +37,8 @@ pub fn check_if_match(
 /// # Errors
 /// The condition does not hold.
 pub fn check_match(
-    (preconditions, context): (&Preconditions, &CallContext),
+    preconditions: &Preconditions,
+    context: &CallContext,
     tx: &mut Tx<'_>,
     shape: &Shape,
     was: &StoredRow,
@@ -51,7 +52,7 @@ pub fn check_match(
     if preconditions.matches("*", None) || preconditions.matches(&format!("\"{token}\""), None) {
         return Ok(());
     }
-    write_stored_to((context, out), tx, shape, was)?;
+    write_stored_to(context, tx, shape, was, out)?;
     let current = out.tag.take().unwrap_or_else(|| etag(&out.bytes));
     out.bytes.clear();
     preconditions.check(&current, None)

@@ -78,7 +78,7 @@ pub fn add_items(
     sql.add(order);
     let mut rows = Rows::default();
     tx.query(&sql.text, &sql.parameters, |row| {
-        write_row((shape, &call.context.app.master), &call.context.scope, owner, row, &mut rows.json)?;
+        write_row(shape, &call.context.app.master, &call.context.scope, owner, row, &mut rows.json)?;
         rows.ends.push((row.int(0)?, rows.json.len()));
         Ok(())
     })?;

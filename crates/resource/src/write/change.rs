@@ -50,7 +50,7 @@ pub fn insert_row(
     values: &[Value],
 ) -> Result<i64, Problem> {
     let shape = shape.base();
-    let values = &*with_setter(context, shape, (None, owner), values);
+    let values = &*with_setter(context, shape, None, owner, values);
     check_new(context, tx, shape, owner, values)?;
     let number = context.app.audit_signer.number(context.now, 0);
     write_new(context, tx, shape, owner, values, number)?;
@@ -156,7 +156,7 @@ pub fn update_unversioned(
     }
     match action {
         AuditAction::Silent => {
-            let values = &*with_setter(context, base, (Some(was), was.owner.as_ref()), values);
+            let values = &*with_setter(context, base, Some(was), was.owner.as_ref(), values);
             check_change(context, tx, base, was, values, "updated")?;
             write_columns(context, tx, base, was, values, None, None).map(drop)?;
         }
@@ -237,7 +237,7 @@ fn change(
     token: Option<usize>,
     (action, event): (&'static str, &'static str),
 ) -> Result<(), Problem> {
-    let values = &*with_setter(context, shape, (Some(was), was.owner.as_ref()), values);
+    let values = &*with_setter(context, shape, Some(was), was.owner.as_ref(), values);
     check_change(context, tx, shape, was, values, event)?;
     let named = (event == "updated").then_some(shape.writes.name_change).flatten();
     let event = named.and_then(|name| name(&was.values, values)).unwrap_or(event);

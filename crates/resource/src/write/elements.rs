@@ -147,8 +147,8 @@ pub fn to_rows(
                 if !writing.is_many {
                     check(tx, was)?;
                 }
-                let location = (&*writing.base(number), writing.form == Form::MergePatch);
-                let values = changed_values(context, shape, was, &draft, location)?;
+                let merges = writing.form == Form::MergePatch;
+                let values = changed_values(context, shape, was, &draft, &writing.base(number), merges)?;
                 values.map_err(|refusal| failures.add_refusal(number, refusal)).ok()
             }
         };

@@ -189,8 +189,8 @@ pub fn change_row(
 pub fn write_rows(call: &mut Call, tx: &mut Tx<'_>, writing: Writing) -> Result<Answer, Problem> {
     let Call { request, context, steps, answer } = &mut *call;
     let input = WriteInput { request, context, steps };
-    let outcome = input.write(tx, writing, elements::bodies(request, writing)?, answer)?;
-    respond(call, tx, writing, outcome)
+    let (owner, outcome) = input.write(tx, writing, elements::bodies(request, writing)?, answer)?;
+    respond(call, tx, writing, owner, outcome)
 }
 
 /// The same, with other bodies than the one of the request, such as those in the form of another version.
@@ -204,8 +204,8 @@ pub fn write_bodies(
     bodies: &[Json],
 ) -> Result<Answer, Problem> {
     let Call { request, context, steps, answer } = &mut *call;
-    let outcome = WriteInput { request, context, steps }.write(tx, writing, bodies, answer)?;
-    respond(call, tx, writing, outcome)
+    let (owner, outcome) = WriteInput { request, context, steps }.write(tx, writing, bodies, answer)?;
+    respond(call, tx, writing, owner, outcome)
 }
 
 /// The parts of a call that a write reads.
@@ -240,9 +240,11 @@ impl WriteInput<'_> {
         let is_of_path = writing.rows == Rows::Existing && !writing.is_many;
         let key = if is_of_path { Some(key_in(request, shape)?) } else { None };
         let target = Target { writing, owner: owner.as_ref(), key };
-        let conditions = (&request.preconditions, context);
         let mut check = |tx: &mut Tx<'_>, was: &StoredRow| {
-            if writing.is_checked { Ok(()) } else { check_match(conditions, tx, shape, was, out) }
+            if writing.is_checked {
+                return Ok(());
+            }
+            check_match(&request.preconditions, context, tx, shape, was, out)
         };
         let writer = Writer { context, steps, shape };
         let Written { rows, .. } = write(writer, tx, &target, elements, &mut check, failures)?;
@@ -259,7 +261,8 @@ fn respond(
     call: &mut Call,
     tx: &mut Tx<'_>,
     writing: Writing,
-    (owner, outcome): (Option<OwnerRow>, WriteOutcome),
+    owner: Option<OwnerRow>,
+    outcome: WriteOutcome,
 ) -> Result<Answer, Problem> {
     match outcome {
         WriteOutcome::Plain(rows) => answer_plain(call, tx, writing, owner, rows),

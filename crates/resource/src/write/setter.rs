@@ -10,7 +10,8 @@ use crate::{Context, OwnerRow, Shape, StoredRow, declare::writes::Setter};
 pub fn with_setter<'a>(
     context: &Context,
     shape: &Shape,
-    (was, owner): (Option<&StoredRow>, Option<&OwnerRow>),
+    was: Option<&StoredRow>,
+    owner: Option<&OwnerRow>,
     values: &'a [Value],
 ) -> Cow<'a, [Value]> {
     let Some(Setter { field, on, of }) = shape.writes.setter else { return values.into() };

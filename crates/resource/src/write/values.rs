@@ -87,7 +87,8 @@ pub fn changed_values(
     shape: &Shape,
     was: &StoredRow,
     draft: &Draft,
-    (base, merges): (&str, bool),
+    base: &str,
+    merges: bool,
 ) -> Result<Result<Vec<Value>, Refusal>, Problem> {
     let plan = shape.plan();
     if let (Some(provided), Some(key)) = (draft.provided(plan.key), shape.key())

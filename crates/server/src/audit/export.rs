@@ -181,7 +181,7 @@ fn write<W: Write>(
         write_tile(start / TILE, &hashes, &mut file.line);
         file.put()?;
         let each = &mut |position, json: &[u8]| file.entry(position, json);
-        read_entries(tx, (&AUDIT_TRAIL, master), scope, &placed, each)?;
+        read_entries(tx, &AUDIT_TRAIL, master, scope, &placed, each)?;
         progress(end, tree.size);
         start = end;
     }
@@ -207,7 +207,7 @@ fn write_strays<W: Write>(
         let placed: Vec<EntryPosition> = (position..).zip(strays).collect();
         position += placed.len() as u64;
         let each = &mut |position, json: &[u8]| file.entry(position, json);
-        read_entries(tx, (&AUDIT_TRAIL, master), scope, &placed, each)?;
+        read_entries(tx, &AUDIT_TRAIL, master, scope, &placed, each)?;
         last = seen;
     }
     Ok(())

@@ -130,7 +130,7 @@ impl Job {
         app.expect_job(self.name, rest.max(self.idle));
         let mut seen = None;
         loop {
-            self.wait(rest, (&app.store, &leases), &mut seen).await;
+            self.wait(rest, &app.store, &leases, &mut seen).await;
             if self.is_exclusive && !leases.holds(self.name) {
                 app.note_job_on_other_process(self.name);
                 continue;
@@ -161,7 +161,7 @@ impl Job {
 
     /// Waits for the interval, and then until this process has committed something since the last run, at most for the idle
     /// interval.
-    async fn wait(&self, rest: Duration, (store, leases): (&Store, &Leases), seen: &mut Option<u64>) {
+    async fn wait(&self, rest: Duration, store: &Store, leases: &Leases, seen: &mut Option<u64>) {
         let until = Instant::now() + self.idle;
         loop {
             sleep(rest).await;

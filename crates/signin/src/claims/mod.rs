@@ -74,7 +74,7 @@ pub fn pending(
     pending_of(
         tx,
         application,
-        ReleasePolicy::new(application, (granted, scope), Issue::Tokens),
+        ReleasePolicy::new(application, granted, scope, Issue::Tokens),
         granted,
         rules,
         &admitted,
@@ -98,7 +98,7 @@ pub fn pending_exchange(
     pending_of(
         tx,
         application,
-        ReleasePolicy::new(application, (&own, scope), Issue::Exchange),
+        ReleasePolicy::new(application, &own, scope, Issue::Exchange),
         granted,
         rules,
         &user,
@@ -142,7 +142,7 @@ pub fn released(
     if rules_of(tx, application, granted)?.is_some() {
         return Err(StoreError::Internal("claim rules did not run".into()).into());
     }
-    let policy = ReleasePolicy::new(application, (granted, scope), Issue::Tokens);
+    let policy = ReleasePolicy::new(application, granted, scope, Issue::Tokens);
     let known = plain(tx, application, &policy, granted, user)?;
     Ok(Arc::new(known.unwrap_or_default()))
 }
@@ -155,7 +155,7 @@ pub fn at_userinfo(
     scope: &str,
     user: &Admitted,
 ) -> Result<Option<Issuance<ReleasedClaims>>, Problem> {
-    let policy = ReleasePolicy::new(application, (granted, scope), Issue::UserInfo);
+    let policy = ReleasePolicy::new(application, granted, scope, Issue::UserInfo);
     if let Some(rules) = rules_of(tx, application, granted)? {
         let pending = pending_of(tx, application, policy, granted, rules, user)?;
         return Ok(pending.map(Issuance::Rules));

@@ -63,7 +63,7 @@ impl Preview {
         let Some(facts) = person_claims::read(tx, user, ClaimGroups::ALL, &granted.provider_claims)? else {
             return Ok(None);
         };
-        let policy = |issue| ReleasePolicy::new(application, (granted, &granted.scope), issue);
+        let policy = |issue| ReleasePolicy::new(application, granted, &granted.scope, issue);
         Ok(Some(Self { facts, rules, tokens: policy(Issue::Tokens), userinfo: policy(Issue::UserInfo) }))
     }
 

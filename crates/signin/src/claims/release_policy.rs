@@ -74,7 +74,7 @@ pub struct ReleasePolicy {
 
 impl ReleasePolicy {
     /// The policy for tokens of this scope, which may be narrower than the granted one.
-    pub fn new(application: &Application, (granted, scope): (&Granted, &str), issue: Issue) -> Self {
+    pub fn new(application: &Application, granted: &Granted, scope: &str, issue: Issue) -> Self {
         Self {
             issue,
             scope: scope.split(' ').map(str::to_owned).collect(),

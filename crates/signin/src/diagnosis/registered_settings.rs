@@ -21,7 +21,8 @@ impl Provider<'_> {
     pub async fn registered(
         self,
         client: Uuid,
-        (issuing, proves): (Option<Uuid>, bool),
+        issuing: Option<Uuid>,
+        proves: bool,
         now: Timestamp,
     ) -> Result<Option<Registered>, Problem> {
         let Some(application) = self.applications.find_any(self.store, client).await? else {

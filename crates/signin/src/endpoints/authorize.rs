@@ -87,7 +87,7 @@ impl Provider<'_> {
         }
         let pending =
             PendingFlow::new(issuing, application.id, recognized_parameters(parameters), Flow::new(demanded));
-        let flow_context = FlowContext::new(self, application, (visit, &pending));
+        let flow_context = FlowContext::new(self, application, visit, &pending);
         if visit.session.is_some() {
             // most requests with a session need no page: evaluate and respond in one transaction
             return self.answer(visit, pending, flow_context).await;

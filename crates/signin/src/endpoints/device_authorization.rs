@@ -37,7 +37,7 @@ impl Provider<'_> {
         let scope = request.one("scope").map(Scope::parse).transpose()?;
         let resources = parse_targets(request.all("resource"))?;
         let AuthenticatedClient { app, used, epoch } =
-            authenticate(self.store, self.tokens, request, (Vec::new(), false)).await?;
+            authenticate(self.store, self.tokens, request, Vec::new(), false).await?;
         let unauthorized =
             OAuthError::new(400, "unauthorized_client", "The client app may not let devices in.");
         let issuing = request.issuer.tenant_id();

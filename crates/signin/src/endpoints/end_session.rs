@@ -252,8 +252,9 @@ impl Provider<'_> {
         let is_named = |session: &&Session| named == Some(session.person);
         let last = sessions.iter().max_by_key(|session| session.used_on.0);
         let Some(session) = sessions.iter().find(is_named).or(last) else { return Ok(None) };
-        let of = (session.person, session.instance);
-        let reading = self.store.run("LocaleOfPerson", Mode::Quick, None, move |tx| locale_of(tx, of));
+        let (person, instance) = (session.person, session.instance);
+        let reading =
+            self.store.run("LocaleOfPerson", Mode::Quick, None, move |tx| locale_of(tx, person, instance));
         Ok(reading.await?)
     }
 

@@ -22,7 +22,7 @@ impl Provider<'_> {
     ) -> Result<(ClientApp, i64, Option<Grant>), OAuthError> {
         request.check_single()?;
         let AuthenticatedClient { app, used, epoch } =
-            authenticate(self.store, self.tokens, request, (Vec::new(), false)).await?;
+            authenticate(self.store, self.tokens, request, Vec::new(), false).await?;
         if let Some(used) = used
             && !used.claim_alone(self.store).await?
         {

@@ -52,7 +52,7 @@ impl Provider<'_> {
         let Some(application) = self.application_of(&pending).await? else {
             return Ok(BrowserResponse::Error(PageError::UNKNOWN_CLIENT));
         };
-        let flow_context = FlowContext::new(self, application, (visit, &pending));
+        let flow_context = FlowContext::new(self, application, visit, &pending);
         let evaluated = self.evaluate(visit, &pending, &flow_context).await?;
         self.redirect_or_step(visit, pending, flow_context, evaluated, Some(instance)).await
     }
@@ -161,7 +161,7 @@ impl Provider<'_> {
         let Some(application) = self.application_of(&pending).await? else {
             return Ok((BrowserResponse::Error(PageError::UNKNOWN_CLIENT), AttemptResult::NotCounted));
         };
-        let flow_context = FlowContext::new(self, application, (visit, &pending));
+        let flow_context = FlowContext::new(self, application, visit, &pending);
         let evaluated = self.evaluate(visit, &pending, &flow_context).await?;
         let offered = offered(&flow_context, &evaluated, redirect.instance).cloned();
         let Some((provider, tenant)) = offered.zip(flow_context.tenant_of(&evaluated)) else {

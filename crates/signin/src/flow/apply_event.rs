@@ -28,7 +28,7 @@ impl Provider<'_> {
         let Some(application) = self.application_of(&pending).await? else {
             return Ok(BrowserResponse::Error(PageError::UNKNOWN_CLIENT));
         };
-        let flow_context = FlowContext::new(self, application, (visit, &pending));
+        let flow_context = FlowContext::new(self, application, visit, &pending);
         let (flow, now, evaluator) = (pending.flow.clone(), visit.now, flow_context.clone());
         let cookie = visit.session_cookie(&self.context.master);
         let evaluated = self.store.run("ApplyToSignIn", Mode::Quick, None, move |tx| {

@@ -107,7 +107,8 @@ impl FlowContext {
     pub fn new(
         provider: Provider<'_>,
         application: Arc<Application>,
-        (visit, pending): (&Visit, &PendingFlow),
+        visit: &Visit,
+        pending: &PendingFlow,
     ) -> Self {
         let login_hint = pending.parameters.iter().find(|(name, _)| name == "login_hint");
         let login_hint = login_hint.map(|(_, hint)| hint.clone()).filter(|hint| !hint.is_empty());

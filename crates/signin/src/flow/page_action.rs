@@ -62,7 +62,7 @@ impl Provider<'_> {
         let Some(application) = self.application_of(&pending).await? else {
             return Ok((BrowserResponse::Error(PageError::UNKNOWN_CLIENT), AttemptResult::NotCounted));
         };
-        let flow_context = FlowContext::new(self, application, (visit, &pending));
+        let flow_context = FlowContext::new(self, application, visit, &pending);
         let Some(transaction) = self.sign_in_transaction(visit, &pending, &flow_context) else {
             return Ok((BrowserResponse::Error(PageError::NO_FLOW), AttemptResult::NotCounted));
         };
@@ -98,7 +98,7 @@ fn run(
     let (Some(identified), Some(admitted)) = (before.due.identified(), &before.admitted) else {
         return Ok(AdvanceResult::Decided(continue_flow(&before), Vec::new(), AttemptResult::NotCounted));
     };
-    let context = context_of(&transaction.app, tx, (admitted, identified), transaction.now)?;
+    let context = context_of(&transaction.app, tx, admitted, identified, transaction.now)?;
     let action = ActionContext { transaction, context: &context, evaluated: &before };
     let (events, codes) = match perform(&action, tx)? {
         ActionResult::Wrong(code, field) => return Ok(AdvanceResult::Wrong(code, field)),

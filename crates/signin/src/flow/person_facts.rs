@@ -324,7 +324,7 @@ impl PersonFactsReader<'_> {
         if !self.tenant.has_questionnaire || (self.store.is_some() && self.is_read_only()) {
             return Ok(Vec::new());
         }
-        due_questions::read(tx, self.tenant.facts.id, self.identified.person, self.admitted)
+        due_questions::read(tx, self.identified, self.admitted)
     }
 
     /// The urgency of the questionnaire. At the platform itself it is optional: no question locks out administrators.

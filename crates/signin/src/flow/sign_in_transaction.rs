@@ -213,7 +213,7 @@ impl SignInTransaction {
         Ok(Some(ProofResult::Complete(code, session, admitted.contact.locale.clone())))
     }
 
-    /// Remembers this browser if the person ticked it with a second factor and the tenant permits it.
+    /// Remembers this browser if the person selected this with a second factor and the tenant permits it.
     fn remember(
         &self,
         context: &Context,
@@ -247,7 +247,7 @@ impl SignInTransaction {
         } else {
             SignInOutcome::SteppedUp
         };
-        let record = self.record(outcome, identified.instance, (identified.person, identified.tenant));
+        let record = self.record(outcome, identified.instance, identified.person, identified.tenant);
         let acr = acr_of(methods()).map(Acr::name);
         SignInRecord { methods: &amr, acr, session: Some(session), ..record }.write(context, tx)
     }
@@ -263,8 +263,12 @@ impl SignInTransaction {
             return Ok(());
         };
         let amr = amr_of(identified.proofs.iter().map(|proof| proof.method));
-        let person_at_tenant = (identified.person, identified.tenant);
-        let record = self.record(SignInOutcome::Refused(*why), identified.instance, person_at_tenant);
+        let record = self.record(
+            SignInOutcome::Refused(*why),
+            identified.instance,
+            identified.person,
+            identified.tenant,
+        );
         SignInRecord { methods: &amr, ..record }.write(context, tx)
     }
 
@@ -279,8 +283,7 @@ impl SignInTransaction {
         tenant: Uuid,
     ) -> Result<(), Problem> {
         let person = person::active_person(tx, store, user.unwrap_or_default())?;
-        let record =
-            self.record(SignInOutcome::WrongCredentials, store, (person.unwrap_or_default(), tenant));
+        let record = self.record(SignInOutcome::WrongCredentials, store, person.unwrap_or_default(), tenant);
         if person.is_some() { record.write(context, tx) } else { record.write_dummy(context, tx) }
     }
 
@@ -289,7 +292,8 @@ impl SignInTransaction {
         &self,
         outcome: SignInOutcome,
         instance: Uuid,
-        (person, tenant): (Uuid, Uuid),
+        person: Uuid,
+        tenant: Uuid,
     ) -> SignInRecord<'_> {
         SignInRecord {
             outcome,

@@ -73,7 +73,7 @@ impl Provider<'_> {
             user_code: typed.trim().to_ascii_uppercase(),
             decided: None,
         });
-        let flow_context = FlowContext::new(self, application, (visit, &pending));
+        let flow_context = FlowContext::new(self, application, visit, &pending);
         let evaluated = self.evaluate(visit, &pending, &flow_context).await?;
         let response = self.respond_with_step(visit, pending.clone(), flow_context, evaluated).await?;
         Ok(Some(redirect_after_post(pending, response)))
@@ -94,7 +94,7 @@ impl Provider<'_> {
         else {
             return Ok(BrowserResponse::Error(PageError::NO_FLOW));
         };
-        let flow_context = FlowContext::new(self, application, (visit, &pending));
+        let flow_context = FlowContext::new(self, application, visit, &pending);
         let (flow, now, app) = (pending.flow.clone(), visit.now, Arc::clone(self.context));
         let cookie = visit.session_cookie(&app.master);
         let deciding = self.store.run("DecideDevice", Mode::Write, None, move |tx| {

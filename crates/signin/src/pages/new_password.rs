@@ -152,11 +152,11 @@ fn decide(
             Decision::Right(user) => context.actor = Some(user.id.0),
             Decision::Wrong(_) => {
                 if let Some(identified) = before.due.identified() {
-                    let person_at_tenant = (identified.person, identified.tenant);
                     let wrong = transaction.record(
                         SignInOutcome::WrongCredentials,
                         identified.instance,
-                        person_at_tenant,
+                        identified.person,
+                        identified.tenant,
                     );
                     wrong.write(&context, tx)?;
                 }

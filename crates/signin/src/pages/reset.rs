@@ -120,7 +120,7 @@ impl Provider<'_> {
         let Some(stores) = finding.await? else { return Ok(None) };
         let Some(pending) = pending else { return Ok(Some(ResetScope { tenant, stores })) };
         let Some(application) = self.application_of(pending).await? else { return Ok(None) };
-        let flow_context = FlowContext::new(self, application, (visit, pending));
+        let flow_context = FlowContext::new(self, application, visit, pending);
         let evaluated = self.evaluate(visit, pending, &flow_context).await?;
         let offered = match evaluated.due.step() {
             Step::FirstFactor(due) if due.tenant == tenant => {

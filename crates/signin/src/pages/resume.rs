@@ -23,7 +23,7 @@ impl Provider<'_> {
         pending: &PendingFlow,
     ) -> Result<Option<(FlowContext, Evaluated)>, Problem> {
         let Some(application) = self.application_of(pending).await? else { return Ok(None) };
-        let flow_context = FlowContext::new(self, application, (visit, pending));
+        let flow_context = FlowContext::new(self, application, visit, pending);
         let evaluated = self.evaluate(visit, pending, &flow_context).await?;
         Ok(Some((flow_context, evaluated)))
     }

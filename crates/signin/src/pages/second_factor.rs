@@ -246,10 +246,9 @@ fn check_code(action: &ActionContext<'_>, tx: &mut Tx<'_>, typed: &str) -> Resul
             attempt.fail(context, tx)?;
         }
         rate_guard::note_wrong(context, tx, store, person)?;
-        let person_at_tenant = (person, identified.tenant);
         action
             .transaction
-            .record(SignInOutcome::WrongFactor, identified.instance, person_at_tenant)
+            .record(SignInOutcome::WrongFactor, identified.instance, person, identified.tenant)
             .write(context, tx)?;
         return Ok(ActionResult::Wrong("code_wrong", "code"));
     };

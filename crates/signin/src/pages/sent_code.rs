@@ -31,7 +31,7 @@ impl Provider<'_> {
             return Ok(BrowserResponse::Error(PageError::UNKNOWN_CLIENT));
         };
         pending.form_errors = None;
-        let flow_context = FlowContext::new(self, application, (visit, &pending));
+        let flow_context = FlowContext::new(self, application, visit, &pending);
         let evaluated = self.evaluate(visit, &pending, &flow_context).await?;
         if may_show(page, &pending, &flow_context, &evaluated)
             && let Some(problem) = self.send_code(visit, &flow_context, &evaluated, true).await?.1
@@ -86,7 +86,7 @@ impl Provider<'_> {
         let user = admitted.user.as_ref().map_or(person, |user| user.user_id);
         let (digits, sent) = (purpose.digits(), purpose.clone());
         let sending = self.store.run("SendCode", Mode::Write, None, move |tx: &mut Tx<'_>| {
-            let context = context_of(&app, tx, (&admitted, &identified), now)?;
+            let context = context_of(&app, tx, &admitted, &identified, now)?;
             let to = match &purpose {
                 Purpose::Factor(factor) => destination(tx, factor.kind, &admitted)?,
                 Purpose::Email(address) => {

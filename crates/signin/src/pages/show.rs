@@ -36,7 +36,7 @@ impl Provider<'_> {
         let Some(application) = self.application_of(&pending).await? else {
             return Ok(BrowserResponse::Error(PageError::UNKNOWN_CLIENT));
         };
-        let flow_context = FlowContext::new(self, application, (visit, &pending));
+        let flow_context = FlowContext::new(self, application, visit, &pending);
         let evaluated = self.evaluate(visit, &pending, &flow_context).await?;
         if page == EXTERNAL {
             let at_once = match evaluated.due.step() {

@@ -17,7 +17,8 @@ use super::Admitted;
 pub fn context_of(
     app: &Arc<AppContext>,
     tx: &mut Tx<'_>,
-    (admitted, identified): (&Admitted, &Identified),
+    admitted: &Admitted,
+    identified: &Identified,
     now: Timestamp,
 ) -> Result<Context, Problem> {
     let Some(user) = &admitted.user else { return Ok(context_of_person(app, identified.person, now)) };

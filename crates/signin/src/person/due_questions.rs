@@ -3,12 +3,12 @@
 use std::collections::HashSet;
 
 use chancery_application::ApplicationUser;
+use chancery_flow::Identified;
 use chancery_management::user_questionnaire_item::{Item, ValidationFormat};
 use chancery_record::{Field, FieldType as _, Value};
 use chancery_resource::{StoreError, Tx};
 use chancery_store::Row;
 use chancery_userstore::answers;
-use uuid::Uuid;
 
 use super::Admitted;
 
@@ -30,7 +30,7 @@ const FIELDS: [&Field; 5] = [
 /// Selects the items without an entry under their key, of these `entries` (table and owner), that are required or
 /// that were never shown to the person. The values of fields are not known here, so the limit has room for one item
 /// of each.
-fn select_items((entries, owner): (&str, &str), fields: usize) -> String {
+fn select_items(entries: &str, owner: &str, fields: usize) -> String {
     format!(
         "SELECT q.id, q.key, q.label, q.is_required, q.min_length, q.max_length, q.validation_format, \
          q.validation_pattern FROM user_questionnaire_item q WHERE q.tenant_id = ?1 AND (q.is_required OR NOT EXISTS \
@@ -58,12 +58,7 @@ fn read_item(row: &Row<'_>) -> Result<Item, StoreError> {
 
 /// The due items of a tenant for a person, required ones first: those without an answer that are required or were
 /// never shown to the person.
-pub fn read(
-    tx: &mut Tx<'_>,
-    tenant: Uuid,
-    person: Uuid,
-    admitted: &Admitted,
-) -> Result<Vec<Item>, StoreError> {
+pub fn read(tx: &mut Tx<'_>, identified: &Identified, admitted: &Admitted) -> Result<Vec<Item>, StoreError> {
     let (owner, fields, entries, table, key) = match &admitted.user {
         Some(user) => (
             user.user,
@@ -82,8 +77,8 @@ pub fn read(
     };
     let columns: Vec<&str> = fields.iter().map(|field| field.column).collect();
     let of_fields = format!("SELECT {} FROM {table}", columns.join(", "));
-    let of_items = select_items(entries, fields.len());
-    let of_person = [tenant.into(), person.into(), Value::Int(owner)];
+    let of_items = select_items(entries.0, entries.1, fields.len());
+    let of_person = [identified.tenant.into(), identified.person.into(), Value::Int(owner)];
     let (mut items, mut filled) = (Vec::new(), HashSet::new());
     tx.query_all(&[(&of_items, &of_person), (&of_fields, &key)], &mut |index, row| {
         if index == 0 {

@@ -167,7 +167,7 @@ pub fn admit(
     if !has_instance(tx, application, tenant, instance)? {
         return Ok(Err(NotAdmitted::NoIdentity));
     }
-    let Some(identity) = find_identity(tx, application, (person, instance))? else {
+    let Some(identity) = find_identity(tx, application, person, instance)? else {
         return Ok(Err(NotAdmitted::NoIdentity));
     };
     let (is_authorized, subscription) = (identity.is_authorized, identity.subscription);
@@ -210,7 +210,8 @@ fn has_instance(
 fn find_identity(
     tx: &mut Tx<'_>,
     application: &Application,
-    (person, instance): (Uuid, Uuid),
+    person: Uuid,
+    instance: Uuid,
 ) -> Result<Option<IdentityRow>, StoreError> {
     let text = "SELECT u.subscription_id, i.subject, o.rid, EXISTS (SELECT 1 FROM client_app_authorized_user z \
         WHERE z.client_app_rid = ?3 AND z.application_user_rid = u.rid), u.rid, o.store_name_key IS NOT NULL, \
@@ -358,6 +359,6 @@ pub fn user_of(
     of: (Uuid, Uuid),
     now: Timestamp,
 ) -> Result<Option<Admitted>, StoreError> {
-    let Some(identity) = find_identity(tx, application, of)? else { return Ok(None) };
+    let Some(identity) = find_identity(tx, application, of.0, of.1)? else { return Ok(None) };
     identity.admitted(tx, now)
 }

@@ -71,7 +71,7 @@ pub fn names_of(tx: &mut Tx<'_>, sessions: &[NameQuery]) -> Result<HashMap<Uuid,
 }
 
 /// The language of a person in the user store by which the person signed in.
-pub fn locale_of(tx: &mut Tx<'_>, (person, instance): (Uuid, Uuid)) -> Result<Option<String>, StoreError> {
+pub fn locale_of(tx: &mut Tx<'_>, person: Uuid, instance: Uuid) -> Result<Option<String>, StoreError> {
     let text = "SELECT i.subject, o.rid FROM application_user a \
         JOIN application_identity i ON i.application_user_rid = a.rid JOIN idp_instance o ON o.id = i.idp_instance_id \
         WHERE a.id = ?1 AND i.idp_instance_id = ?2";

@@ -67,7 +67,7 @@ impl PreviewInput {
             token: "",
             lifetime: self.lifetimes.id_token,
         };
-        let id_token = id_token.claims((issuer, self.application), "RS256", self.now);
+        let id_token = id_token.claims(issuer, self.application, "RS256", self.now);
         let tokens = Tokens {
             grant: Uuid::nil(),
             granted: granted.clone(),

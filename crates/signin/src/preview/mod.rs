@@ -74,13 +74,14 @@ fn prepare(call: &Call, tx: &mut Tx<'_>) -> Result<Result<PreviewInput, Json>, P
     if let Some(instance) = target.instance {
         check_may_read(context, tx, instance)?;
     }
-    Ok(read(context, tx, (application, target), &form)?.map_err(|refusal| refused(target, refusal)))
+    Ok(read(context, tx, application, target, &form)?.map_err(|refusal| refused(target, refusal)))
 }
 
 fn read(
     context: &Context,
     tx: &mut Tx<'_>,
-    (application, target): (Application, SignInTarget),
+    application: Application,
+    target: SignInTarget,
     form: &TokenPreview,
 ) -> Result<Result<PreviewInput, ProtocolError>, Problem> {
     let person = form.platform_user_id.0;

@@ -121,8 +121,8 @@ impl Provider<'_> {
                 token: &token,
                 lifetime: lifetimes.id_token,
             };
-            let issuer_and_client = (request.issuer.url.as_str(), app.id);
-            let claims = move |algorithm: &str| about.claims(issuer_and_client, algorithm, request.now);
+            let (issuer, client) = (request.issuer.url.as_str(), app.id);
+            let claims = move |algorithm: &str| about.claims(issuer, client, algorithm, request.now);
             let signed = self
                 .tokens
                 .sign_id_token(self.store, (ID_TOKEN, claims), (&request.issuer, request.now), epoch)
@@ -160,7 +160,7 @@ pub struct IdToken<'a> {
 
 impl IdToken<'_> {
     /// The claims (OpenID Connect Core 1.0, section 2). The person's claims do not replace the server's own.
-    pub fn claims(self, (url, application): (&str, Uuid), algorithm: &str, now: Timestamp) -> Value {
+    pub fn claims(self, url: &str, application: Uuid, algorithm: &str, now: Timestamp) -> Value {
         let issued = now.0.div_euclid(1000);
         let granted = self.granted;
         let mut claims = json!({

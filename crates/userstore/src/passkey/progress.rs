@@ -34,7 +34,8 @@ const REASON: QueryParameter = QueryParameter::choice(
 const REQUIRED: QueryParameter = QueryParameter::number(
     "requiredCredentialCount",
     "What if so many passkeys were required? Without it as the store's options say.",
-    (0, 100),
+    0,
+    100,
 );
 
 static READINESS: JsonForm = JsonForm {

@@ -19,7 +19,7 @@ const TEXT: QueryParameter = QueryParameter::text(
 );
 /// The maximum number of results.
 const COUNT: QueryParameter =
-    QueryParameter::number("count", "How many people are answered at most; 20 without it.", (1, 100));
+    QueryParameter::number("count", "How many people are answered at most; 20 without it.", 1, 100);
 const DEFAULT_COUNT: i64 = 20;
 
 /// The query parameters of [`search`].

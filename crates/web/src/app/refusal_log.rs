@@ -83,16 +83,18 @@ pub struct RefusalEntry<'a> {
 impl<'a> RefusalEntry<'a> {
     /// A request of a browser.
     pub fn of_browser(
-        (endpoint, issuer): (&'static str, &'a Issuer),
+        endpoint: &'static str,
+        issuer: &'a Issuer,
         parameters: &'a [(String, String)],
-        (error, reason): (&'static str, &'a str),
+        error: &'static str,
+        reason: &'a str,
     ) -> Self {
         let client = parameters.iter().find(|(name, _)| name == "client_id").map(|(_, id)| id.clone());
         Self { endpoint, issuer, error, reason, client, proof: None, parameters }
     }
 
     /// A request to an endpoint where client apps prove themselves.
-    pub fn of_client(request: &'a EndpointRequest, (error, reason): (&'static str, &'a str)) -> Self {
+    pub fn of_client(request: &'a EndpointRequest, error: &'static str, reason: &'a str) -> Self {
         let presented = request.presented().ok();
         let proof = match presented.as_ref().map(|presented| &presented.proof) {
             None => "unreadable",
@@ -145,8 +147,8 @@ impl<'a> RefusalEntry<'a> {
         }
         let found = match id {
             Some(id) => {
-                let at = (self.issuer.tenant_id(), self.proof.is_some());
-                app.provider(&app.store).registered(id, at, now).await
+                let (tenant, proves) = (self.issuer.tenant_id(), self.proof.is_some());
+                app.provider(&app.store).registered(id, tenant, proves, now).await
             }
             None => Ok(None),
         };
@@ -275,7 +277,7 @@ mod tests {
             ("hush", "no id, 4 characters"),
         ] {
             let sent = [("client_id".to_owned(), id.to_owned())];
-            let refused = RefusalEntry::of_browser(("/connect/token", &issuer), &sent, ("not_found", ""));
+            let refused = RefusalEntry::of_browser("/connect/token", &issuer, &sent, "not_found", "");
             assert_eq!(refused.client.as_deref(), Some(id));
             assert_eq!(refused.with_possible_secret().client.as_deref(), Some(expected));
         }

@@ -45,8 +45,8 @@ impl SystemRoute {
                     Ok(_) => None,
                     Err(_) => Some(("temporarily_unavailable", "Too many requests came.")),
                 };
-                if let Some(refusal) = refusal {
-                    RefusalEntry::of_client(&request, refusal).report(app, now).await;
+                if let Some((error, reason)) = refusal {
+                    RefusalEntry::of_client(&request, error, reason).report(app, now).await;
                 }
                 match answer {
                     Ok(answer) => answer,
@@ -57,8 +57,8 @@ impl SystemRoute {
                 let status = problem.status();
                 let error = if status == 503 { "temporarily_unavailable" } else { "invalid_request" };
                 if status < 500 {
-                    let refusal = (error, problem.detail.as_str());
-                    RefusalEntry::of_browser((self.path(), &issuer), &[], refusal).report(app, now).await;
+                    let entry = RefusalEntry::of_browser(self.path(), &issuer, &[], error, &problem.detail);
+                    entry.report(app, now).await;
                 }
                 let body = json!({ "error": error, "error_description": problem.detail });
                 Ok(Answered { status, ..Answered::json(body.to_string()) })

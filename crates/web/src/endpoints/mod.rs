@@ -168,8 +168,8 @@ impl SystemRoute {
         let url = format!("{}/t/{tenant}", app.token_service.public_url);
         let issuer = Issuer { url, tenant: None };
         let sent = read_form(parts.uri.query().unwrap_or_default()).unwrap_or_default();
-        let refusal = ("not_found", "There is no such tenant, or it does not serve.");
-        let refused = RefusalEntry::of_browser((self.path(), &issuer), &sent, refusal);
+        let reason = "There is no such tenant, or it does not serve.";
+        let refused = RefusalEntry::of_browser(self.path(), &issuer, &sent, "not_found", reason);
         refused.with_possible_secret().report(app, now).await;
     }
 }

@@ -373,8 +373,8 @@ impl Browser<'_> {
         let is_own = matches!(self.route, SystemRoute::Authorize | SystemRoute::EndSession);
         let of_flow = self.flow.as_ref().map(|flow| &flow.parameters).filter(|_| !is_own);
         let sent = of_flow.unwrap_or(&self.query);
-        let at = (self.route.path(), &self.visit.issuer);
-        RefusalEntry::of_browser(at, sent, (error, reason)).report(self.app, self.visit.now).await;
+        let (path, issuer) = (self.route.path(), &self.visit.issuer);
+        RefusalEntry::of_browser(path, issuer, sent, error, reason).report(self.app, self.visit.now).await;
     }
 
     fn set_session(&mut self, session: Option<NewSession>) {

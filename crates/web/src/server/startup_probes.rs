@@ -30,7 +30,8 @@ const STARTING: &str =
 /// Waits for a start, and answers requests at its address in the meantime: `/health/live` with 200, and everything else with 503.
 pub async fn answer_probes_during_start<T>(
     listener: &Listener,
-    (public_url, limits): (&str, &Limits),
+    public_url: &str,
+    limits: &Limits,
     start: impl Future<Output = T>,
 ) -> T {
     let connections = Connections::of(limits);

@@ -69,7 +69,7 @@ impl Provider<'_> {
         detail: &'static str,
     ) -> Result<Arc<GrantRequest>, OAuthError> {
         let AuthenticatedClient { app: client, used, epoch } =
-            authenticate(self.store, self.tokens, request, (Vec::new(), false)).await?;
+            authenticate(self.store, self.tokens, request, Vec::new(), false).await?;
         let (cnf, proof) = bind(self.tokens, &client, request)?;
         let application = self.applications.find_at(self.store, client.id, epoch).await?;
         let application = application.ok_or(invalid_grant(detail))?;

@@ -114,6 +114,20 @@ fn dependencies_point_downward() {
     }
 }
 
+/// Only these modules write tables of resources, entries and events: all others write tables of state.
+#[test]
+fn only_the_engine_writes_rows_of_resources() {
+    let expected = ["audit/entry", "audit/event", "audit/person", "write/change", "write/deletion", "write/relate", "write/reseal"];
+    let expected: BTreeSet<PathBuf> =
+        expected.iter().map(|module| root().join(format!("crates/resource/src/{module}.rs"))).collect();
+    let uses_raw = |text: &str| text.contains("raw::") && text.contains("chancery_store");
+    let writers = sources(&root().join("crates")).into_iter().filter(|(path, text)| {
+        // testkit prepares the databases of tests
+        !path.starts_with(root().join("crates/testkit")) && uses_raw(text)
+    });
+    assert_eq!(writers.map(|(path, _)| path).collect::<BTreeSet<_>>(), expected);
+}
+
 /// The packages that a manifest names, under any alias and for any target.
 fn dependencies(manifest: &Table) -> Vec<String> {
     let mut all = Vec::new();

@@ -1,5 +1,5 @@
 //! The standard pattern of a resource: list, create, read, replace, patch, delete, batches and relations.
-//! `change` is the only module that writes a resource's row, together with its audit entry and its event.
+//! `change` and `deletion` write rows of resources, and `relate` writes links, each with an audit entry and an event.
 
 mod audit;
 mod declare;

@@ -5,7 +5,7 @@ mod roles;
 use std::collections::BTreeSet;
 
 use chancery_application::{APPLICATION_GROUP, APPLICATION_USER};
-use chancery_record::{Cell, Kind, parse_id, write_cell};
+use chancery_record::parse_id;
 use chancery_resource::{
     Action as A, Answer, Call, Context, Custom, JsonForm, Method as M, Mode, Op, Permit, Problem, Reply,
     RoleScope, RoleType, Shape, Tx, visible,
@@ -135,7 +135,7 @@ fn answer(
         if !std::mem::take(&mut is_first) {
             out.push(b',');
         }
-        write_assignment(one, out);
+        out.extend_from_slice(assignment(one).to_string().as_bytes());
         roles.insert(one.role);
         if widest.is_none_or(|widest| one.scope.kind() < widest.kind()) {
             widest = Some(one.scope);
@@ -150,19 +150,11 @@ fn answer(
     Ok(Answer::new(call.request.op.status))
 }
 
-fn write_assignment(one: &AssignedRole, out: &mut Vec<u8>) {
-    let members = [
-        ("{\"roleType\":", Cell::Text(one.role.name())),
-        (",\"scopeId\":", one.scope.id().map_or(Cell::Null, Cell::Id)),
-        (",\"scopeType\":", Cell::Text(one.scope.name())),
-        (",\"source\":", Cell::Text(one.source)),
-        (",\"sourceId\":", Cell::Id(one.source_id)),
-    ];
-    for (label, cell) in members {
-        out.extend_from_slice(label.as_bytes());
-        write_cell(&Kind::Id, cell, out);
-    }
-    out.push(b'}');
+fn assignment(one: &AssignedRole) -> serde_json::Value {
+    json!({
+        "roleType": one.role.name(), "scopeId": one.scope.id(), "scopeType": one.scope.name(), "source": one.source,
+        "sourceId": one.source_id,
+    })
 }
 
 /// The permissions of the roles: the operations that they may call, as `Resource.Read` and

@@ -1,5 +1,5 @@
-//! Writing rows: the same way for one and for many (`pipeline`). Its last step is `change`, the only module
-//! that writes a resource's row together with its audit entry and its event.
+//! Writing rows: the same way for one and for many (`pipeline`). Its last step is `change`, which writes a row with its
+//! audit entry and its event.
 
 pub mod change;
 pub mod delete_rows;

@@ -24,7 +24,7 @@ CREATE TABLE application_group_identity (
     subject TEXT NOT NULL,
     is_user_store_identity BOOLEAN NOT NULL,
     lifecycle_status TEXT NOT NULL,
-    last_entry INTEGER NOT NULL DEFAULT 0);
+    last_entry INTEGER NOT NULL DEFAULT 0, set_by BLOB, set_on INTEGER);
 CREATE INDEX application_group_identity__application_group_rid__rid ON application_group_identity (application_group_rid, rid);
 CREATE UNIQUE INDEX application_group_identity__id ON application_group_identity (id);
 CREATE UNIQUE INDEX application_group_identity__idp_instance_id__subject ON application_group_identity (idp_instance_id, subject);
@@ -43,7 +43,7 @@ CREATE TABLE application_identity (
     subject TEXT NOT NULL,
     is_user_store_identity BOOLEAN NOT NULL,
     lifecycle_status TEXT NOT NULL,
-    last_entry INTEGER NOT NULL DEFAULT 0);
+    last_entry INTEGER NOT NULL DEFAULT 0, set_by BLOB, set_on INTEGER);
 CREATE INDEX application_identity__application_user_rid__rid ON application_identity (application_user_rid, rid);
 CREATE UNIQUE INDEX application_identity__id ON application_identity (id);
 CREATE UNIQUE INDEX application_identity__idp_instance_id__subject ON application_identity (idp_instance_id, subject);
@@ -1065,8 +1065,8 @@ CREATE TABLE schema_migration (version BIGINT NOT NULL PRIMARY KEY, checksum TEX
 CREATE TABLE scim_instance_token (
     idp_instance_id BLOB NOT NULL PRIMARY KEY REFERENCES idp_instance (id) ON DELETE CASCADE,
     digest BLOB NOT NULL,
-    stopped_on INTEGER
-) WITHOUT ROWID;
+    stopped_on INTEGER,
+    token_id BLOB) WITHOUT ROWID;
 CREATE UNIQUE INDEX scim_instance_token__digest ON scim_instance_token (digest);
 CREATE TABLE scim_removal (
     rid INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -1192,8 +1192,8 @@ CREATE TABLE sign_in_grant (
     used_on INTEGER NOT NULL,
     -- when its last token ends
     expires_on INTEGER NOT NULL,
-    ended_on INTEGER
-);
+    ended_on INTEGER,
+    proven_on INTEGER);
 CREATE INDEX sign_in_grant__client_app_id ON sign_in_grant (client_app_id, id);
 CREATE INDEX sign_in_grant__expires_on ON sign_in_grant (expires_on);
 CREATE UNIQUE INDEX sign_in_grant__id ON sign_in_grant (id);
@@ -1239,7 +1239,7 @@ CREATE TABLE sign_in_session (
     used_on INTEGER NOT NULL,
     expires_on INTEGER NOT NULL,
     ended_on INTEGER,
-    provider_claims BLOB);
+    provider_claims BLOB, proven_on INTEGER);
 CREATE INDEX sign_in_session__browser ON sign_in_session (browser);
 CREATE INDEX sign_in_session__expires_on ON sign_in_session (expires_on);
 CREATE INDEX sign_in_session__former_browser ON sign_in_session (former_browser);

@@ -117,7 +117,15 @@ fn dependencies_point_downward() {
 /// Only these modules write tables of resources, entries and events: all others write tables of state.
 #[test]
 fn only_the_engine_writes_rows_of_resources() {
-    let expected = ["audit/entry", "audit/event", "audit/person", "write/change", "write/deletion", "write/relate", "write/reseal"];
+    let expected = [
+        "audit/entry",
+        "audit/event",
+        "audit/person",
+        "write/change",
+        "write/deletion",
+        "write/relate",
+        "write/reseal",
+    ];
     let expected: BTreeSet<PathBuf> =
         expected.iter().map(|module| root().join(format!("crates/resource/src/{module}.rs"))).collect();
     let uses_raw = |text: &str| text.contains("raw::") && text.contains("chancery_store");

@@ -161,7 +161,7 @@ fn parse<'a>(rules: &'a [Rule], has_time: TimeCheck<'_>) -> Result<(Parsed<'a>, 
                 parsed.push((rule, patterns));
             }
             Err(invalid) => {
-                faults.extend(invalid.into_iter().map(|(member, detail)| fault(rule, member, detail)))
+                faults.extend(invalid.into_iter().map(|(member, detail)| fault(rule, member, detail)));
             }
         }
         if weight > MAX_SET_WEIGHT {

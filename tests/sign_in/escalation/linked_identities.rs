@@ -105,6 +105,7 @@ on_both_engines! {
         let ada = theirs.post("/api/scim/v2/partner/Users", json!({ "userName": "ada" })).await.is(201).json();
         let entry = world.all("CustomAuditTrail?sortOrder=descending&count=1").await[0].clone();
         assert_eq!(entry["user"], token, "{entry}");
+        crate::run_job(&world, "uses").await;
         let status = world.admin.get(&format!("{}/scim", one("IdpInstance", &instance))).await.is(200).json();
         assert_eq!((&status["tokenId"], status["lastUsedOn"].is_string()), (&token, true), "{status}");
         confirm(&world, &instance).await;

@@ -74,38 +74,38 @@ fn prepare(call: &Call, tx: &mut Tx<'_>) -> Result<Result<PreviewInput, Json>, P
     if let Some(instance) = target.instance {
         check_may_read(context, tx, instance)?;
     }
-    Ok(read(context, tx, application, target, &form)?.map_err(|refusal| refused(target, refusal)))
+    Ok(read(context, tx, &application, target, &form)?.map_err(|refusal| refused(target, refusal)))
 }
 
 fn read(
     context: &Context,
     tx: &mut Tx<'_>,
-    application: Application,
+    application: &Application,
     target: SignInTarget,
     form: &TokenPreview,
 ) -> Result<Result<PreviewInput, ProtocolError>, Problem> {
     let person = form.platform_user_id.0;
-    let checked = match check_request(context, tx, &application, form)? {
+    let checked = match check_request(context, tx, application, form)? {
         Ok(checked) => checked,
         Err(refusal) => return Ok(Err(refusal)),
     };
-    let aud = match audience(tx, &application, &checked.request.resources)? {
+    let aud = match audience(tx, application, &checked.request.resources)? {
         Ok(aud) => aud,
         Err(refusal) => return Ok(Err(refusal)),
     };
     let (Some(tenant), Some(instance)) = (target.tenant, target.instance) else {
         return Ok(Err(not_admitted(NotAdmitted::NoIdentity)));
     };
-    let admitted = match person::admit(tx, &application, (person, instance), tenant, context.now)? {
+    let admitted = match person::admit(tx, application, (person, instance), tenant, context.now)? {
         Ok(admitted) => admitted,
         Err(why) => return Ok(Err(not_admitted(why))),
     };
-    let consent = consent_of(tx, &application, person, &requested_access(&application, &checked))?;
+    let consent = consent_of(tx, application, person, &requested_access(application, &checked))?;
     if consent == (Consent::External { is_covered: false }) {
         let detail = "An administrator consents for the client app, and has not consented to all of this.";
         return Ok(Err(ProtocolError::new(ErrorCode::ConsentRequired, detail)));
     }
-    let (scope, requested) = granted_of(&application, &checked.request, |_| true);
+    let (scope, requested) = granted_of(application, &checked.request, |_| true);
     let granted = Granted {
         person,
         tenant,
@@ -122,7 +122,7 @@ fn read(
         requested,
         provider_claims: provider_claims(context, tx, person, instance)?,
     };
-    let Some(preview) = Preview::read(tx, &application, &granted, &admitted)? else {
+    let Some(preview) = Preview::read(tx, application, &granted, &admitted)? else {
         return Ok(Err(not_admitted(NotAdmitted::Account)));
     };
     let lifetimes = application.tenant(tenant).map(|tenant| Lifetimes::of(&tenant.options));

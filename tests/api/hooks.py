@@ -66,6 +66,7 @@ MANAGED = [
     (r"/.*", r".*/(apply\w+|roleType)", r"(must be empty|is missing|does not change|exactly one of).*"),
     (r"/.*", r".*/subscriptionId", r"must be empty.*|is missing: there is more than one"),
     (r"/(IdpInstance|MfaInstance).*", r".*/(name|idpTypeId)", r"names a (user store|type)\b.*"),
+    (r"/IdpInstance/[^/]+/settings/confirm", r"/reviewedOn", r"must not be in the future"),
     (r"/IdpType.*", r".*/(providerType|factoryType|name)", r"must be \w+ for this factoryType|stays: .*"),
     (r"/ClientAppKeySet.*", r".*/(jwks|jwksUri|certificate|validTo|kid|algorithm)", r".*"),
     (r"/IpAddressRange.*", r".*/(lower|upper)", r"must .*"),

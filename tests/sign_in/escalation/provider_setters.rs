@@ -105,7 +105,7 @@ on_both_engines! {
         set(&world, &low, &instance, ("Authority", "https://login.low.example")).await.expect(202);
         assert_to_review(grant(&world, ("PlatformUser", &ada), system.clone()).await, &instance);
         let store = default_store(&world).await;
-        confirm(&world.admin, &store).await.problem(400, "invalid-request");
+        confirm(&world.admin, &store).await.problem(409, "conflict");
     }
 
     /// A confirmation covers the settings as they were when they were reviewed.

@@ -48,8 +48,8 @@ fn confirm(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
     let key = key_of(call, &IDP_INSTANCE)?;
     let instance = load(&call.context, tx, &IDP_INSTANCE, None, key)?;
     if instance.text(IdpInstance::STORE_NAME_KEY).is_some() {
-        return Err(Problem::invalid(
-            "The instance is a user store: only those of an external instance are confirmed.",
+        return Err(Problem::conflict(
+            "The instance is a user store: only the settings of an external instance are confirmed.",
         ));
     }
     if instance.get(IdpInstance::SETTINGS_CONFIRMED_ON)?.is_some_and(|before| reviewed_on < before) {

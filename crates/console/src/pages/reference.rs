@@ -4,7 +4,8 @@ use std::collections::BTreeSet;
 
 use chancery_record::{Field, Kind};
 use chancery_resource::Problem;
-use serde_json::Value;
+use chancery_web::Input;
+use serde_json::{Value, json};
 
 use super::batch_lookup::{ReadOptions, rows_by};
 use crate::shell::{
@@ -75,4 +76,19 @@ pub async fn rows_of(
     let (Some(op), Some(key)) = (visit.may(other.list), other.key()) else { return Ok(Vec::new()) };
     let ids: Vec<&str> = ids.iter().map(String::as_str).collect();
     rows_by(visit, (op, key.wire()), &ids, ReadOptions::default()).await
+}
+
+/// The platform user of a user of a store, or the platform group of a group: the id of the row with this subject among its identities, if
+/// the user may list such rows.
+pub async fn with_identity(
+    visit: &Visit<'_>,
+    resource: &'static Resource,
+    subject: &str,
+) -> Result<Option<String>, Problem> {
+    let Some(list) = visit.may(resource.list) else { return Ok(None) };
+    let mut input = Input::of(list, Vec::new());
+    input.query.push(("filter".to_owned(), format!("identities.subject eq {}", json!(subject))));
+    // boxed, because the futures of pages with many components need much stack already
+    let rows = Box::pin(visit.perform(input)).await?.json();
+    Ok(rows.pointer("/0/id").and_then(Value::as_str).map(str::to_owned))
 }

@@ -123,14 +123,12 @@ pub async fn of_user_of_store(visit: &Visit<'_>, key: &str) -> Result<Vec<Card>,
 
 /// The platform user or platform group of a row of the user store, if the user may list it and call the operation.
 async fn of_platform(visit: &Visit<'_>, shape: &Shape, key: &str) -> Result<Option<String>, Problem> {
-    let list = of_shape(shape).and_then(|resource| visit.may(resource.list));
-    let Some((list, _)) = list.zip(visit.may(operation!("GetCredentialsSetByOthers"))) else {
-        return Ok(None);
-    };
-    let mut input = Input::of(list, Vec::new());
-    input.query.push(("filter".to_owned(), format!("identities.subject eq {}", json!(key))));
-    let rows = Box::pin(visit.perform(input)).await?.json();
-    Ok(rows.pointer("/0/id").and_then(Value::as_str).map(str::to_owned))
+    match of_shape(shape) {
+        Some(resource) if visit.may(operation!("GetCredentialsSetByOthers")).is_some() => {
+            reference::with_identity(visit, resource, key).await
+        }
+        _ => Ok(None),
+    }
 }
 
 /// The card of a role assignment to be created: credentials set by others without this role. `None` if the list is empty.

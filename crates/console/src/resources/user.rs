@@ -12,7 +12,7 @@ use super::recovery_transaction::recovery;
 use crate::{
     pages::{
         cells::{full_name, member, person},
-        steps,
+        set_by_other, steps,
     },
     shell::{
         boxed::boxed,
@@ -78,9 +78,7 @@ pub static PRESENTATION: Presentation = Presentation {
     undoable: &[operation_name!("SetUserState")],
     missing_prerequisite,
     creations: &[CreationLink { label: "issue_pass", shape: &ACCESS_PASS, field: "userId" }],
-    cards_of_links: |visit, item| {
-        boxed(move || crate::pages::set_by_other::of_user_of_store(visit, item.key))
-    },
+    cards_of_links: |visit, item| boxed(move || set_by_other::of_user_of_store(visit, item.key)),
     cards: |visit, item| boxed(move || cards(visit, item)),
     cards_deleted: |visit, item| boxed(move || cards_deleted(visit, item)),
     pages: &[Page::at(&["import"])

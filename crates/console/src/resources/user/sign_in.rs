@@ -13,12 +13,15 @@ use chancery_userstore::passkey::ACCESS_PASS;
 use chancery_web::Input;
 use serde_json::{Value, json};
 
-use crate::shell::{
-    components::{Card, Line},
-    directory::{self, OperationName, Resource, encoded, operation, operation_name},
-    fields::{plain, rfc3339},
-    visit::Visit,
-    words::raised,
+use crate::{
+    pages::{reference, set_by_other},
+    shell::{
+        components::{Card, Line},
+        directory::{self, OperationName, Resource, encoded, operation, operation_name},
+        fields::{plain, rfc3339},
+        visit::Visit,
+        words::raised,
+    },
 };
 
 /// Why the user can or cannot sign in, determined by the code of the sign-in itself.
@@ -132,20 +135,14 @@ static OF_SIGN_IN: [(&Shape, &str); 4] = [
 
 /// The card of a user in applications: the platform user, and links to its sign-in data.
 pub async fn in_applications(visit: &Visit<'_>, key: &str) -> Result<Option<Card>, Problem> {
-    let people = directory::of_shape(&APPLICATION_USER);
-    let Some((people, list)) = people.and_then(|people| Some((people, visit.may(people.list)?))) else {
-        return Ok(None);
-    };
-    let mut input = Input::of(list, Vec::new());
-    input.query.push(("filter".to_owned(), format!("identities.subject eq {}", json!(key))));
-    let rows = visit.perform(input).await?.json();
-    let Some(id) = rows.pointer("/0/id").and_then(Value::as_str) else { return Ok(None) };
-    let mut lines: Vec<Line> = attack(visit, id).await?.into_iter().collect();
-    lines.extend(Box::pin(crate::pages::set_by_other::line(visit, id)).await?);
+    let Some(people) = directory::of_shape(&APPLICATION_USER) else { return Ok(None) };
+    let Some(id) = reference::with_identity(visit, people, key).await? else { return Ok(None) };
+    let mut lines: Vec<Line> = attack(visit, &id).await?.into_iter().collect();
+    lines.extend(Box::pin(set_by_other::line(visit, &id)).await?);
     lines.push(Line {
         icon: Some(people.presentation.icon),
         text: raised(&visit.words.resource(people.name)),
-        href: Some(format!("{}/{}", visit.address(people), encoded(id))),
+        href: Some(format!("{}/{}", visit.address(people), encoded(&id))),
         ..Line::default()
     });
     for (shape, view) in OF_SIGN_IN {
@@ -155,7 +152,7 @@ pub async fn in_applications(visit: &Visit<'_>, key: &str) -> Result<Option<Card
         lines.push(Line {
             icon: Some(of.presentation.icon),
             text: visit.words.resources(of.name),
-            href: Some(format!("{}?of=platformUserId:{}{view}", visit.address(of), encoded(id))),
+            href: Some(format!("{}?of=platformUserId:{}{view}", visit.address(of), encoded(&id))),
             ..Line::default()
         });
     }

@@ -3,11 +3,7 @@
 
 mod page;
 
-use std::{
-    collections::BTreeSet,
-    fs,
-    path::{Path, PathBuf},
-};
+use std::{collections::BTreeSet, path::Path};
 
 use chancery::services;
 use chancery_management::client_app::RESPONSE_TYPES;
@@ -16,6 +12,8 @@ use chancery_resource::{
     Action, Op, Shape,
     settings::{CATALOGUE, Form},
 };
+
+use crate::sources::{crates, root, sources};
 
 /// A setting: its owner, and its name there.
 type Setting = (String, String);
@@ -138,13 +136,6 @@ fn owner_of_options(kind: &str) -> String {
     format!("{kind} options")
 }
 
-fn sources(folder: &Path) -> Vec<PathBuf> {
-    let entries = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
-    let (folders, files): (Vec<PathBuf>, Vec<PathBuf>) = entries.partition(|path| path.is_dir());
-    let files = files.into_iter().filter(|path| path.extension().is_some_and(|end| end == "rs"));
-    files.chain(folders.iter().flat_map(|folder| sources(folder))).collect()
-}
-
 /// The module of a file below the root of its crate, as nextest names it.
 fn module(file: &Path, root: &Path) -> String {
     let within = file.strip_prefix(root).unwrap().with_extension("");
@@ -173,16 +164,11 @@ fn tests_in(text: &str) -> Vec<&str> {
 
 /// The tests of the contract and of the crates, without the engine that ends their names.
 fn tests() -> BTreeSet<String> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
-    let mut roots = vec![(root.join("tests/contract"), ""), (root.join("tests/sign_in"), "")];
-    for entry in fs::read_dir(root.join("crates")).unwrap() {
-        let folder = entry.unwrap().path().join("src");
-        roots.push((folder, "tests"));
-    }
+    let mut roots = vec![(root().join("tests/contract"), ""), (root().join("tests/sign_in"), "")];
+    roots.extend(crates().into_values().map(|folder| (folder.join("src"), "tests")));
     let mut names = BTreeSet::new();
     for (root, inner) in roots {
-        for file in sources(&root) {
-            let text = fs::read_to_string(&file).unwrap();
+        for (file, text) in sources(&root) {
             for name in tests_in(&text) {
                 let module = module(&file, &root);
                 let is_apart = inner.is_empty() || module.split("::").any(|part| part == inner);

@@ -1,10 +1,6 @@
 //! Checks of the architecture that the compiler does not do: see ARCHITECTURE.md.
 
-use std::{
-    collections::BTreeSet,
-    fs,
-    path::{Path, PathBuf},
-};
+use std::{collections::BTreeSet, fs, path::PathBuf};
 
 use chancery::services;
 use chancery_provisioning::shapes as provisioned;
@@ -14,22 +10,7 @@ use chancery_store::{Error, Mode, StateTable};
 use chancery_testkit::{Engine, World, no_arguments, on_both_engines, run_with};
 use toml::Table;
 
-fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap().to_owned()
-}
-
-fn sources(folder: &Path) -> Vec<(PathBuf, String)> {
-    let mut all = Vec::new();
-    for entry in fs::read_dir(folder).unwrap() {
-        let path = entry.unwrap().path();
-        if path.is_dir() {
-            all.extend(sources(&path));
-        } else if path.extension().is_some_and(|end| end == "rs") {
-            all.push((path.clone(), fs::read_to_string(&path).unwrap()));
-        }
-    }
-    all
-}
+use crate::sources::{crates, root, sources};
 
 /// Which crate may name which dependency.
 #[test]
@@ -102,9 +83,7 @@ fn dependencies_point_downward() {
         ("chancery-console", &["server"]),
         ("chancery-provisioning", &["server", "testkit"]),
     ];
-    for entry in fs::read_dir(root().join("crates")).unwrap() {
-        let folder = entry.unwrap().path();
-        let name = folder.file_name().unwrap().to_str().unwrap().to_owned();
+    for (name, folder) in crates() {
         let manifest: Table = fs::read_to_string(folder.join("Cargo.toml")).unwrap().parse().unwrap();
         let named = dependencies(&manifest);
         for (dependency, crates) in allowed {
@@ -150,31 +129,6 @@ fn dependencies(manifest: &Table) -> Vec<String> {
         }));
     }
     all
-}
-
-/// The names in the architecture pages exist: files by the end of their paths, and tests by their names.
-#[test]
-fn pages_name_existing_files_and_tests() {
-    let files: Vec<(PathBuf, String)> =
-        ["crates", "tests", "benches"].iter().flat_map(|folder| sources(&root().join(folder))).collect();
-    for page in ["ARCHITECTURE.md", "CONTRIBUTING.md", "docs/invariants.md", "docs/walkthroughs.md"] {
-        let text = fs::read_to_string(root().join(page)).unwrap();
-        for name in text.split('`').skip(1).step_by(2) {
-            let is_file =
-                Path::new(name).extension().is_some_and(|end| end == "rs") && !name.contains([' ', '<', '*']);
-            let is_test =
-                name.contains('_') && name.chars().all(|one| one.is_ascii_lowercase() || one == '_');
-            let is_there = if is_file {
-                let end = name.trim_start_matches("crates/").replace("/src/", "/");
-                files.iter().any(|(path, _)| {
-                    path.to_str().unwrap().replace("/src/", "/").ends_with(&format!("/{end}"))
-                })
-            } else {
-                !is_test || files.iter().any(|(_, text)| text.contains(name))
-            };
-            assert!(is_there, "{page} names {name}, which is not there");
-        }
-    }
 }
 
 /// Sign-ins cache what these files read until the security epoch advances, so each write of it advances the epoch.
@@ -284,24 +238,6 @@ fn the_console_knows_no_table_and_its_script_no_resource() {
     // browsers have events, too
     for shape in shapes().into_iter().filter(|shape| shape.name != "Event") {
         assert!(!words.contains(shape.name), "console.js names {}", shape.name);
-    }
-}
-
-/// Comments name documents that are here: by the path from the root, or from the folder of the crate.
-#[test]
-fn comments_name_existing_documents() {
-    let crates = fs::read_dir(root().join("crates")).unwrap().map(|entry| entry.unwrap().path());
-    for folder in crates.chain([root().join("tests"), root().join("benches")]) {
-        for (path, text) in sources(&folder) {
-            let comments = text.lines().filter(|line| line.trim_start().starts_with("//"));
-            let names = comments.flat_map(|line| line.split('`').skip(1).step_by(2));
-            let is_document =
-                |name: &&str| Path::new(name).extension().is_some_and(|end| end == "md" || end == "tsv");
-            for name in names.filter(is_document) {
-                let is_there = root().join(name).exists() || folder.join(name).exists();
-                assert!(is_there, "{} names {name}, which is not there", path.display());
-            }
-        }
     }
 }
 

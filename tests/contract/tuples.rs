@@ -1,41 +1,16 @@
 //! Parameters are named one by one, or in a struct: tuples hide what a caller passes. Functions with a tuple among their parameters
 //! are counted in each crate: a count may only fall.
 
-use std::{collections::BTreeMap, fs, path::Path};
+use crate::sources::assert_counts_fall;
 
 /// The limit of each crate. A crate without a line has none.
 const ALLOWED: &str = include_str!("tuples.txt");
 
 #[test]
 fn functions_take_no_tuples() {
-    let allowed: BTreeMap<&str, usize> = ALLOWED
-        .lines()
-        .map(|line| line.split_once('\t').map(|(name, count)| (name, count.parse().unwrap())).unwrap())
-        .collect();
-    let crates = Path::new(env!("CARGO_MANIFEST_DIR")).join("../crates");
-    for entry in fs::read_dir(crates).unwrap().map(Result::unwrap) {
-        let name = entry.file_name().into_string().unwrap();
-        let mut found = Vec::new();
-        find_in(&entry.path(), &mut found);
-        let limit = allowed.get(name.as_str()).copied().unwrap_or(0);
-        assert!(
-            found.len() <= limit,
-            "{name} has {} functions that take tuples, and its limit in tuples.txt is {limit}: name the parameters\n{}",
-            found.len(),
-            found.join("\n")
-        );
-    }
-}
-
-fn find_in(folder: &Path, found: &mut Vec<String>) {
-    for path in fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()) {
-        if path.is_dir() {
-            find_in(&path, found);
-        } else if path.extension().is_some_and(|end| end == "rs") {
-            let names = with_tuples(&fs::read_to_string(&path).unwrap());
-            found.extend(names.into_iter().map(|name| format!("{}: {name}", path.display())));
-        }
-    }
+    assert_counts_fall(ALLOWED, "name the parameters of these functions (tuples.txt)", |path, text| {
+        with_tuples(text).into_iter().map(|name| format!("{}: {name}", path.display())).collect()
+    });
 }
 
 /// The names of the functions in code with a parameter whose pattern is a tuple, except those of properties (`in`).
@@ -55,7 +30,7 @@ fn with_tuples(text: &str) -> Vec<String> {
 
 /// The parameters of a function, from the end of its name.
 fn parameters(text: &str) -> Option<Vec<&str>> {
-    // the opened brackets and the angles within the list, the first of which are the generics
+    // the depth of brackets, and that of angle brackets: the generics of the function precede the parameters
     let (mut brackets, mut angles, mut begin) = (0, 0, None);
     let (mut all, mut before) = (Vec::new(), ' ');
     for (at, letter) in text.char_indices() {

@@ -1,6 +1,6 @@
 //! The code uses the standard terms of the field. Words that were used instead are counted in each crate: a count may only fall.
 
-use std::{collections::BTreeMap, fs, path::Path};
+use crate::sources::assert_counts_fall;
 
 /// Words that hide what a thing is: a message is rendered or reported, an input is validated, a value comes from a flow or depends on
 /// a context, a person is unknown or anonymous.
@@ -12,38 +12,15 @@ const ALLOWED: &str = include_str!("words.txt");
 
 #[test]
 fn avoided_words_do_not_return_to_code_and_comments() {
-    let allowed: BTreeMap<&str, usize> = ALLOWED
-        .lines()
-        .map(|line| line.split_once('\t').map(|(name, count)| (name, count.parse().unwrap())).unwrap())
-        .collect();
-    let crates = Path::new(env!("CARGO_MANIFEST_DIR")).join("../crates");
-    for entry in fs::read_dir(crates).unwrap().map(Result::unwrap) {
-        let name = entry.file_name().into_string().unwrap();
-        let mut found = Vec::new();
-        find_in(&entry.path(), &mut found);
-        let limit = allowed.get(name.as_str()).copied().unwrap_or(0);
-        assert!(
-            found.len() <= limit,
-            "{name} has {} of {AVOIDED:?}, and its limit in words.txt is {limit}: name the thing itself\n{}",
-            found.len(),
-            found.join("\n")
-        );
-    }
-}
-
-/// Finds the avoided words in the code and comments of a folder, not those in literals. Lines within a literal of several lines
-/// count as code.
-fn find_in(folder: &Path, found: &mut Vec<String>) {
-    for path in fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()) {
-        if path.is_dir() {
-            find_in(&path, found);
-        } else if path.extension().is_some_and(|end| end == "rs") {
-            for (index, line) in fs::read_to_string(&path).unwrap().lines().enumerate() {
-                let place = format!("{}:{}: {}", path.display(), index + 1, line.trim());
-                found.extend(std::iter::repeat_n(place, words(&without_literals(line))));
-            }
-        }
-    }
+    let advice = format!("name the thing itself, instead of {AVOIDED:?} (words.txt)");
+    assert_counts_fall(ALLOWED, &advice, |path, text| {
+        // lines within a literal of several lines count as code
+        let places = text.lines().enumerate().flat_map(|(index, line)| {
+            let place = format!("{}:{}: {}", path.display(), index + 1, line.trim());
+            std::iter::repeat_n(place, words(&without_literals(line)))
+        });
+        places.collect()
+    });
 }
 
 /// A line without its literals; a comment has none.

@@ -13,8 +13,9 @@ use crate::{Caller, Claims, client::serves};
 /// The most groups whose roles are read.
 const MAX_GROUPS: usize = 10_000;
 
-/// The SQL condition that an instance is active, and one of the client app's `a` and of the tenant's `t`. With the time of a first
-/// factor also that its settings were not reviewed since, as an administrator confirmed: before, somebody else could have signed in.
+/// The SQL condition that an instance is active, and linked to the client app `a` and the tenant `t`. With `proven_on`, the column
+/// with the time of the last first factor, that factor must also be later than the last confirmed review of the instance: the actor
+/// who configured the provider may have signed in before.
 fn has_instance(instance: &str, proven_on: Option<&str>) -> String {
     let is_after_review = proven_on.map_or_else(String::new, |proven_on| {
         format!(" AND (i.settings_confirmed_on IS NULL OR {proven_on} > i.settings_confirmed_on)")

@@ -217,8 +217,8 @@ on_both_engines! {
         ada.get(&tenants).await.expect(403);
     }
 
-    /// Whoever set up the provider could sign in as its people until the settings were reviewed. What such sign-ins left is not
-    /// accepted at the platform, and is at other client apps.
+    /// The actor who configured the provider could sign in as its users until the review. Sessions, tokens and consents from before
+    /// it are refused at the platform, and accepted at other client apps.
     async fn sign_ins_from_before_a_review_do_not_count_at_the_platform(world: World) {
         let (home, provider, instance) = set_up(&world).await;
         let issued = tokens(&world, &home, &provider).await;

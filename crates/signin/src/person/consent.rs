@@ -52,8 +52,8 @@ pub fn is_for_platform(requested: &[String]) -> bool {
     requested.iter().any(|word| PLATFORM.contains(&word.as_str()))
 }
 
-/// Whether the person has granted the person's rights at the platform to the client app, and no external instance of the person was
-/// reviewed since: until then somebody else could have signed in by it as the person.
+/// Whether the person has granted the client app the person's rights at the platform, after the last review of each external instance
+/// of the person: the actor who configured a provider may have signed in as the person before.
 fn has_platform_consent(
     tx: &mut Tx<'_>,
     application: &Application,

@@ -50,7 +50,7 @@ struct GrantRequest {
     epoch: i64,
     /// The tenant whose issuer was requested.
     issuing: Option<Uuid>,
-    /// The ids of the client assertion and the DPoP proof, each of which can be used once.
+    /// The `jti` of the client assertion and of the DPoP proof. Each is accepted once.
     replay: Vec<ReplayId>,
     /// The key or certificate that the client app proved to have.
     cnf: Confirmation,

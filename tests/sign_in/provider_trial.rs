@@ -16,9 +16,9 @@ use crate::{
 
 const BASE: &str = "/api/management/v2";
 
-/// The server may call this machine.
+/// The server may call this machine, by its usual address only.
 pub fn allow_loopback(_: &Path) -> Vec<String> {
-    ["--private-destinations", "127.0.0.0/8"].map(str::to_owned).to_vec()
+    ["--private-destinations", "127.0.0.1/32"].map(str::to_owned).to_vec()
 }
 
 /// The server has no outbound traffic.
@@ -188,11 +188,16 @@ on_both_engines! {
             let right = if option == "Authority" { provider.issuer.as_str() } else { "" };
             set_option(&world, &created, option, right).await;
         }
-        for authority in ["http://127.0.0.1:1", "http://10.0.0.1"] {
+        // the second does not answer, and the third is in a network that the operator did not permit
+        let (silent, inner) = (StubProvider::start().await, StubProvider::start_out_of_reach().await);
+        silent.behave(Behaviour { is_down: true, ..Behaviour::default() });
+        for authority in ["http://127.0.0.1:1", &silent.secure_url(""), &inner.secure_url(""), &inner.issuer] {
             set_option(&world, &created, "Authority", authority).await;
             let begun = begin(&world.admin, &path).await.is(200).json();
             assert_eq!((failing(&begun), &begun["url"]), (vec![("discovery".to_owned(), json!("Authority"))], &Value::Null), "{authority}");
         }
+        assert!(silent.connections() > 0);
+        assert_eq!(inner.connections(), 0);
     }
 
     /// A custom callback path redirects to the console with the state of a trial alone.

@@ -128,7 +128,7 @@ on_both_engines! {
 
     async fn redirect_and_request_uris_are_absolute_and_safe(world: World) {
         let shop = app(&world, "Shop").await;
-        for uri in ["https://app.example/back", "http://localhost:5000/back", "com.example.app:/back", "myapp://cb", "http://[::1]/"] {
+        for uri in ["https://app.example/back", "http://localhost:5000/back", "http://127.0.0.1:5000/back", "http://[::1]:5000/back", "com.example.app:/back", "myapp://cb", "http://[::1]/"] {
             world.make("ClientAppRedirectUri", json!({ "uri": uri, "clientAppId": shop["id"] })).await;
         }
         for uri in ["back", "http://app.example/", "https://app.example/#x", "javascript:alert(1)", "about:blank", "ms-settings:x", "View-Source:https://app.example/", "https:///", "https://me@app.example/"] {

@@ -133,7 +133,22 @@ impl Behaviour {
 
 impl StubProvider {
     pub async fn start() -> Arc<Self> {
-        Self::serve_at(TcpListener::bind("127.0.0.1:0").await.unwrap())
+        Self::start_on("127.0.0.1").await
+    }
+
+    /// A provider on this address.
+    pub async fn start_on(address: &str) -> Arc<Self> {
+        Self::serve_at(TcpListener::bind((address, 0)).await.unwrap())
+    }
+
+    /// A provider in a network that [`allow_loopback`](super::allow_loopback) does not permit.
+    pub async fn start_out_of_reach() -> Arc<Self> {
+        Self::start_on("127.0.0.2").await
+    }
+
+    /// A URL of this path, by https. Nobody answers there, but connections count.
+    pub fn secure_url(&self, path: &str) -> String {
+        format!("{}{path}", self.issuer.replace("http:", "https:"))
     }
 
     /// A provider with fixed public addresses, instead of Google, Microsoft and others.

@@ -254,6 +254,35 @@ on_both_engines! {
         assert!(again.status == 400 && again.left.is_none(), "{}", again.html);
     }
 
+    /// A provider that claims to be another one, or leads the browser to it, signs in none of its people and gets none of its codes.
+    async fn a_dishonest_provider_signs_in_nobody_of_another(world: World) {
+        let (home, provider, instance) = set_up(&world).await;
+        tokens(&world, &home, &provider, &[]).await;
+        let (liar, guide) = (StubProvider::start().await, StubProvider::start().await);
+        connect(&world, &home, "Liar", &liar).await;
+        connect(&world, &home, "Guide", &guide).await;
+        let mut browser = Browser::new(&world);
+        let page = browser.open(&home.request(&[])).await;
+        let partner = parameter(&browser.clone().open(&link(&page, "Continue with Partner")).await.left.unwrap(), "redirect_uri").unwrap();
+        // its document and its ID token have the issuer of the other
+        let issuer = json!({ "iss": provider.issuer });
+        liar.behave(Behaviour { document: json!({ "issuer": provider.issuer }), claims: issuer, ..Behaviour::default() });
+        assert!(has_failed(&sign_in_with(&mut browser.clone(), &page, "Liar", &liar).await));
+        // its ID token alone does
+        guide.behave(Behaviour { claims: json!({ "iss": provider.issuer }), ..Behaviour::default() });
+        assert!(has_failed(&sign_in_with(&mut browser.clone(), &page, "Guide", &guide).await));
+        // the browser returns from the other, to the callback of either
+        guide.behave(Behaviour::default());
+        let url = browser.open(&link(&page, "Continue with Guide")).await.left.unwrap();
+        let connections = guide.connections();
+        let query = provider.sign_in(&url.replace(&guide.issuer, &provider.issuer));
+        assert_eq!(browser.clone().open(&format!("{partner}?{query}")).await.status, 400);
+        let back = parameter(&url, "redirect_uri").unwrap();
+        assert!(has_failed(&browser.clone().open(&format!("{back}?{query}")).await));
+        assert_eq!(guide.connections(), connections, "it gets no code");
+        assert_eq!(people(&world, &instance).await.len(), 1);
+    }
+
     /// A single provider is redirected to immediately; hidden ones only if they are named.
     async fn a_single_provider_is_redirected_to_immediately(world: World) {
         let (home, provider, instance) = set_up(&world).await;

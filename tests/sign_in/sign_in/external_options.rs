@@ -151,12 +151,18 @@ on_both_engines! {
             assert_eq!(tried(Behaviour { claims, ..Behaviour::default() }).await, fails, "{ahead}");
         }
         // a discovery document cannot name addresses in networks that the operator did not permit
-        let second = StubProvider::start().await;
-        connect(&world, &home, "Inward", &second).await;
-        second.behave(Behaviour { document: json!({ "token_endpoint": "https://10.0.0.1/token" }), ..Behaviour::default() });
-        let mut browser = Browser::new(&world);
-        let page = browser.open(&home.request(&[])).await;
-        assert!(has_failed(&sign_in_with(&mut browser, &page, "Inward", &second).await));
+        let (silent, inner) = (StubProvider::start().await, StubProvider::start_out_of_reach().await);
+        silent.behave(Behaviour { is_down: true, ..Behaviour::default() });
+        for (name, target) in [("Outward", &silent), ("Inward", &inner)] {
+            let second = StubProvider::start().await;
+            connect(&world, &home, name, &second).await;
+            second.behave(Behaviour { document: json!({ "token_endpoint": target.secure_url("/token") }), ..Behaviour::default() });
+            let mut browser = Browser::new(&world);
+            let page = browser.open(&home.request(&[])).await;
+            assert!(has_failed(&sign_in_with(&mut browser, &page, name, &second).await), "{name}");
+        }
+        assert!(silent.connections() > 0);
+        assert_eq!(inner.connections(), 0);
         // a document that is too large is not read
         let third = StubProvider::start().await;
         connect(&world, &home, "Vast", &third).await;

@@ -77,13 +77,13 @@ export async function googleConnected(browser, { origin, server, app }) {
     await page.click('main form button')
     await page.waitForSelector('.checks li')
     const tried = await page.textContent('main')
-    hold(`${name}: the trial shows the claims`, tried.includes('All is right') && tried.includes(ada.email), tried)
+    hold(`${name}: the trial shows the claims`, tried.includes('All checks passed') && tried.includes(ada.email), tried)
     if (process.env.PICTURES) await page.screenshot({ path: `${process.env.PICTURES}/connect-trial.png` })
     await page.click('main a[href$="step=serve"]')
     for (const served of ['Default', app.name]) await page.getByRole('switch', { name: served, exact: true }).check()
     await page.click('.bar button.main')
     await page.waitForURL(/done=connected/)
-    hold(`${name}: the last step makes it active`, (await page.textContent('main')).includes('People can sign in here'), item)
+    hold(`${name}: the last step makes it active`, (await page.textContent('main')).includes('Users can sign in here'), item)
   })
   const instance = { id: item.split('/').at(-1), name, app }
   const way = { instance, provider: { signIn: signInAtGoogle } }

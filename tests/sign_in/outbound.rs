@@ -42,9 +42,9 @@ on_both_engines! {
         assign(&world, &ada, "SystemAdmin", json!({})).await;
         let mut browser = Browser::new(&world);
         let page = sign_in(&mut browser, "/console", "ada").await;
-        assert!(page.html.contains("Outbound traffic is switched off"), "{}", page.html);
+        assert!(page.html.contains("Outbound traffic is disabled"), "{}", page.html);
         let page = browser.open("/console/health").await;
-        assert!(page.html.contains("Outbound traffic is off."), "{}", page.html);
+        assert!(page.html.contains("Outbound traffic is disabled."), "{}", page.html);
         let ready = Client::anonymous(&world.base).get("/health/ready").await.is(200).json();
         assert!(ready["warnings"][0].as_str().unwrap().contains("CHANCERY_OUTBOUND"), "{ready}");
         assert_eq!(page.status, 200);

@@ -1,4 +1,4 @@
-//! What was proven: by whom, how and when.
+//! A proof of a sign-in: the person, the method and the time.
 
 use chancery_record::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -6,7 +6,7 @@ use uuid::Uuid;
 
 use crate::{Method, moment::Moment};
 
-/// What the caller has just verified.
+/// A proof that the caller has just verified.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Proven {
     /// The platform user.

@@ -64,7 +64,7 @@ async function rotation(page) {
   await page.locator('a[href*="ClientAppSecret/new?clientAppId"]').first().click()
   await page.fill('#f-name', 'Spring')
   await page.keyboard.press('Control+s')
-  await page.getByText('Keep it now: it is not shown again.').waitFor()
+  await page.getByText('Store it now: it is not shown again.').waitFor()
   await page.goto(`${base}/console/ClientApp/${app.id}/rotation`)
   await page.locator('li', { hasText: 'Winter' }).locator('a[href*="/rotation/"]').click()
   await page.selectOption('#f-when', 'now')

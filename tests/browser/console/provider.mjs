@@ -79,7 +79,7 @@ export async function providerTried(opened) {
   const { context, page } = await opened({ script: false })
   await tried(page, item, false)
   const told = await page.textContent('main')
-  hold('all is right, and the claims came back', told.includes('All is right') && told.includes('ada@provider.example'), told)
+  hold('all is right, and the claims came back', told.includes('All checks passed') && told.includes('ada@provider.example'), told)
   await context.close()
   stand.state.audience = 'them'
   const german = await opened({ lang: 'de' })
@@ -148,7 +148,7 @@ export async function providerConnected(opened, picture) {
   for (const one of await plain.page.locator(`[role=switch]:not([id="${ofConsole}"])`).all()) await one.check()
   await plain.page.click('.bar button.main')
   await plain.page.waitForURL(/done=connected/)
-  hold('the last step makes it active', (await plain.page.textContent('main')).includes('People can sign in here'), item)
+  hold('the last step makes it active', (await plain.page.textContent('main')).includes('Users can sign in here'), item)
   await plain.context.close()
   const pictured = await opened({})
   await pictured.page.goto(`${base}/console/IdpInstance/connect`)

@@ -89,7 +89,7 @@ on_both_engines! {
         let page = browser.open(&path).await;
         let title = page.html.split("class=\"expected\">").nth(1).unwrap().split('<').next().unwrap().to_owned();
         let slip = post(&world, &mut browser, &page, &path, &[("typed", "Grce")]).await;
-        assert!(slip.status == 400 && slip.html.contains("not the name"), "{}", slip.html);
+        assert!(slip.status == 400 && slip.html.contains("does not match"), "{}", slip.html);
         world.admin.get(&own).await.expect(200);
         let gone = post(&world, &mut browser, &page, &path, &[("typed", &title)]).await;
         assert_eq!(gone.status, 200, "{}", gone.html);

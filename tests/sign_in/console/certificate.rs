@@ -20,13 +20,13 @@ on_both_engines! {
     async fn a_certificate_file_is_shown_before_it_is_stored(world: World) {
         let mut browser = administrator(&world).await;
         let empty = browser.open("/console/CertStore").await;
-        assert!(empty.html.contains("own keys serve"), "{}", empty.html);
+        assert!(empty.html.contains("own keys are used"), "{}", empty.html);
         let (body, _) = certificate::body(&PKCS_ECDSA_P256_SHA256, 2080, &json!({}));
         let (data, key) = file(&body);
         let page = browser.open(NEW).await;
         let typed = [("name", "portal"), ("certType", "Default"), ("data", data), ("privateKey", key)];
         let read = post(&world, &mut browser, &page, NEW, &typed).await;
-        assert!(read.status == 200 && read.html.contains("2080-12-31") && read.html.contains("This can be kept"), "{}", read.html);
+        assert!(read.status == 200 && read.html.contains("2080-12-31") && read.html.contains("This certificate can be stored"), "{}", read.html);
         assert!(!read.html.contains("PRIVATE KEY") && !read.html.contains(&key[40..80]), "{}", read.html);
         assert_eq!(world.all("CertStore").await, json!([]));
         let (sealed, once) = (hidden(&read, "sealed"), hidden(&read, "key"));
@@ -68,7 +68,7 @@ on_both_engines! {
         assert!(response.status == 400 && response.html.contains("href=\"#f-subscriptionId\"") && response.html.contains("id=\"f-subscriptionId\""), "{}", response.html);
         let typed: Vec<_> = typed.into_iter().chain([("subscriptionId", id(&other))]).collect();
         let read = post(&world, &mut browser, &response, NEW, &typed).await;
-        assert!(read.status == 200 && read.html.contains("This can be kept"), "{}", read.html);
+        assert!(read.status == 200 && read.html.contains("This certificate can be stored"), "{}", read.html);
     }
 
     /// The successor of a signing certificate: one that is valid longer, one with a wider scope, or the installation's
@@ -108,15 +108,15 @@ on_both_engines! {
         let short = certificate::upload(&world, &PKCS_ECDSA_P256_SHA256, 2040, opening("first")).await;
         let path = format!("/console/CertStore/{}", id(&short.store));
         let alone = browser.open(&path).await;
-        assert!(alone.html.contains("Then nothing takes its place."), "{}", alone.html);
+        assert!(alone.html.contains("Then it has no successor."), "{}", alone.html);
         let longer = certificate::upload(&world, &PKCS_ECDSA_P256_SHA256, 2050, opening("second")).await;
         let page = browser.open(&path).await;
-        assert!(page.html.contains("Then its place is taken by second"), "{}", page.html);
+        assert!(page.html.contains("Then it is replaced by second"), "{}", page.html);
         link(&short.store).await;
         let page = browser.open(&path).await;
-        assert!(page.html.contains("Then nothing takes its place at: default"), "{}", page.html);
+        assert!(page.html.contains("Then it has no successor at: default"), "{}", page.html);
         link(&longer.store).await;
         let page = browser.open(&path).await;
-        assert!(page.html.contains("Then its place is taken by second"), "{}", page.html);
+        assert!(page.html.contains("Then it is replaced by second"), "{}", page.html);
     }
 }

@@ -48,7 +48,7 @@ on_both_engines! {
         let text = format!("{text}\n{rule}");
         let response = send(&world, &mut browser, &text, "").await;
         assert_eq!(response.status, 200, "{}", response.html);
-        for said in ["Tenant Default/Default/East", "East &amp; Co", "^role$", "All of it is done at once", "Apply: 4"] {
+        for said in ["Tenant Default/Default/East", "East &amp; Co", "^role$", "All rows are processed together", "Apply: 4"] {
             assert!(response.html.contains(said), "{said}: {}", response.html);
         }
         assert!(named(&world, "Tenant", "East").await.is_null(), "a comparison makes nothing");
@@ -63,7 +63,7 @@ on_both_engines! {
         assert_eq!(named(&world, "ClaimRule", "roles").await["clientApps"][0]["name"], "Shop");
         // applying them again changes nothing
         let again = send(&world, &mut browser, &text, &confirmation_of(&response)).await;
-        assert!(again.html.contains("nothing to be done") && !again.html.contains("name=\"sure\""), "{}", again.html);
+        assert!(again.html.contains("Nothing to do") && !again.html.contains("name=\"sure\""), "{}", again.html);
     }
 
     /// An export has no differences to the server; a change of it is shown as before and after.
@@ -72,7 +72,7 @@ on_both_engines! {
         let file = browser.open(&format!("{HERE}/export")).await;
         assert_eq!(file.answer.header("content-disposition").unwrap(), "attachment; filename=\"configuration.json\"");
         let response = send(&world, &mut browser, &file.html, "").await;
-        assert!(response.html.contains("nothing to be done"), "{}", response.html);
+        assert!(response.html.contains("Nothing to do"), "{}", response.html);
         let mut documents: Vec<Value> = serde_json::from_str(&file.html).unwrap();
         let tenant = documents.iter_mut().find(|one| one["kind"] == "Tenant").unwrap();
         tenant["members"]["description"] = json!("for <all>");
@@ -103,8 +103,8 @@ on_both_engines! {
         let tenant = |name: &str| json!({ "kind": "Tenant", "members": { "name": name, "subscriptionId": "Default" } });
         let long = "x".repeat(5000);
         for (text, said) in [
-            (String::new(), "There is no document"),
-            ("[{]".to_owned(), "This is no JSON: look at line 1, column 3"),
+            (String::new(), "The text contains no document"),
+            ("[{]".to_owned(), "This is not valid JSON: see line 1, column 3"),
             (json!([tenant("East"), { "kind": "User", "members": {} }]).to_string(), "&quot;User&quot; is no kind of the configuration"),
             (json!([tenant("East"), { "kind": "ClientApp", "members": { "name": "Shop", "tenants": ["West"] } }]).to_string(), "names no Tenant"),
             (json!([tenant("East"), tenant(&long)]).to_string(), "characters"),

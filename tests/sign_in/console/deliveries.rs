@@ -22,7 +22,7 @@ on_both_engines! {
         let item = format!("/console/store/default/EventSubscription/{}", id(&row));
         let here = format!("{item}/deliveries");
         let shown = browser.open(&item).await;
-        assert!(shown.html.contains(&here) && shown.html.contains("1 wait for another try"), "{}", shown.html);
+        assert!(shown.html.contains(&here) && shown.html.contains("1 waiting for a retry"), "{}", shown.html);
         let page = browser.open(&here).await;
         for expected in ["platform.userstore.user.created", "the receiver answered 500", "try 1", "platform.event.test"] {
             assert!(page.html.contains(expected), "{expected}: {}", page.html);

@@ -61,7 +61,7 @@ on_both_engines! {
         let subscription = first(&world, "Subscription").await;
         let path = format!("/console/ApplicationUser/{}", id(&grace));
         let none = browser.open(&path).await;
-        assert!(text(&none).contains("Holds no role"), "{}", none.html);
+        assert!(text(&none).contains("This account has no role"), "{}", none.html);
         give(&world, &everyone, "SubscriptionAdmin", ("applyToSubscriptionId", &subscription)).await;
         let page = browser.open(&path).await;
         assert!(page.html.contains(&format!("{path}/rights")), "{}", page.html);
@@ -88,7 +88,7 @@ on_both_engines! {
         let before = count().await;
         let page = browser.open(&format!("{NEW}?principalId={}", id(&grace))).await;
         assert!(page.html.contains("in=ApplicationUser,ApplicationGroup"), "{}", page.html);
-        assert!(text(&page).contains("What you may give"), "{}", page.html);
+        assert!(text(&page).contains("Roles that you can assign"), "{}", page.html);
         let fields = [
             ("review", "true"), ("principalId", id(&grace)), ("roleType", "TenantAdmin"), ("applyToTenantId", id(&tenant)),
         ];
@@ -106,7 +106,7 @@ on_both_engines! {
         assert!(again.status == 409 && again.html.contains("href=\"#f-roleType\""), "{}", again.html);
         let fields = [("review", "true"), ("principalId", id(&grace)), ("roleType", "ApplicationDataReader"), ("applyToTenantId", id(&tenant))];
         let shown = text(&post(&world, &mut browser, &page, NEW, &fields).await);
-        assert!(shown.contains("may do all of this somewhere already"), "{shown}");
+        assert!(shown.contains("already has these permissions in another scope"), "{shown}");
     }
 
     /// The page of an assignment shows credentials that others without this role set before, with the actor, and links to
@@ -121,7 +121,7 @@ on_both_engines! {
         let helper = world.client("the help desk", &[("UserStoreAdmin", None, Some(id(&store).parse().unwrap()))]).await;
         let reset = world.path(&format!("/User/{}/password/reset", id(&user)));
         helper.post(&reset, json!({ "newPassword": "six noisy red foxes" })).await.expect(200);
-        let label = "people with a role and credentials that others set";
+        let label = "users with a role whose credentials were set by others";
         let number = |page: &Page| page.html.split(label).next().unwrap().rsplit("<b>").next().unwrap().split('<').next().unwrap().to_owned();
         let page = browser.open("/console").await;
         assert_eq!(number(&page), "0", "{}", page.html);
@@ -206,7 +206,7 @@ on_both_engines! {
         let reset = world.path(&format!("/User/{}/password/reset", id(&user)));
         helper.post(&reset, json!({ "newPassword": "six noisy red foxes" })).await.expect(200);
         let page = browser.open(&format!("{NEW}?principalId={}", id(&grace))).await;
-        let warning = "Before you give the role, set a new password";
+        let warning = "Before you assign the role, set a new password";
         let user_link = format!("href=\"/console/store/default/User/{}\"", id(&user));
         for (kind, principal) in [("platformUserId", &grace), ("platformGroupId", &everyone)] {
             let fields = [("review", "true"), ("principalId", id(principal)), ("roleType", "SystemAdmin")];
@@ -256,7 +256,7 @@ on_both_engines! {
         let page = browser.open(NEW).await;
         assert!(page.html.contains("value=\"TenantAdmin\"") && !page.html.contains("value=\"SystemAdmin\""), "{}", page.html);
         let shown = text(&page);
-        let (_, limits) = shown.split_once("What you may give").unwrap();
+        let (_, limits) = shown.split_once("Roles that you can assign").unwrap();
         assert!(limits.contains("Administrator of a tenant") && limits.contains(tenant["name"].as_str().unwrap()), "{shown}");
         let fields = [("review", "true"), ("principalId", id(&grace)), ("roleType", "SystemAdmin")];
         let refused = post(&world, &mut browser, &page, NEW, &fields).await;

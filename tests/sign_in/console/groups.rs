@@ -90,7 +90,7 @@ on_both_engines! {
         let own = path(&all, "/relation/memberGroups");
         let page = browser.open(&own).await;
         let response = post(&world, &mut browser, &page, &format!("{own}/add"), &[("id", id(&all))]).await;
-        assert!(response.status == 409 && response.html.contains("not put into itself"), "{}", response.html);
+        assert!(response.status == 409 && response.html.contains("cannot be a member of itself"), "{}", response.html);
     }
 
     /// Names are reported as new, already members, unknown or duplicate before anybody is added.
@@ -106,7 +106,7 @@ on_both_engines! {
         assert!(page.html.contains(&own), "{}", page.html);
         let names = "GRACE\nMary <mary@example.com>\ngrace@example.com\r\nnobody\n\nshared@example.com\ncrew0000\n";
         let response = post(&world, &mut browser, &page, &own, &[("names", names)]).await;
-        for fact in ["2 to be added: grace, mary", "1 members already: crew0000", "1 unknown: nobody", "1 name several people: shared@example.com", "1 there twice: grace@example.com"] {
+        for fact in ["2 to be added: grace, mary", "1 members already: crew0000", "1 unknown: nobody", "1 match several people: shared@example.com", "1 listed twice: grace@example.com"] {
             assert!(response.html.contains(fact), "{fact}: {}", response.html);
         }
         let added = confirm(&world, &mut browser, &response, "/console/store/default/User/batch").await;
@@ -114,8 +114,8 @@ on_both_engines! {
         let now = world.admin.get(&world.path(&format!("/Group/{}", id(&group)))).await.is(200).json();
         assert_eq!(now["memberUsers"].as_array().unwrap().len(), 3);
         let unknown = post(&world, &mut browser, &page, &own, &[("names", "nobody\n")]).await;
-        assert!(unknown.html.contains("nothing to be done"), "{}", unknown.html);
+        assert!(unknown.html.contains("Nothing to do"), "{}", unknown.html);
         let empty = post(&world, &mut browser, &page, &own, &[("names", " \n")]).await;
-        assert!(empty.status == 400 && empty.html.contains("Name 1 to"), "{}", empty.html);
+        assert!(empty.status == 400 && empty.html.contains("Enter 1 to"), "{}", empty.html);
     }
 }

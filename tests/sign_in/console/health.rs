@@ -44,7 +44,7 @@ on_both_engines! {
         until("both are told", has_both).await;
         doing.abort();
         let html = shown.take();
-        let failed = line(&html, "Client apps are told of sign-outs");
+        let failed = line(&html, "Client apps are notified of sign-outs");
         assert!(failed.starts_with("bad") && failed.contains("&lt;b&gt;on purpose"), "{failed}");
         assert!(failed.contains("href=\"/console/SignInSession\""), "{failed}");
         assert!(html.contains("It accepts requests, and the database answers."), "{html}");
@@ -55,14 +55,14 @@ on_both_engines! {
     async fn metrics_link_to_their_remedies(world: World) {
         let mut browser = administrator(&world).await;
         let page = browser.open(HERE).await;
-        let well = line(&page.html, "Mails that were given up: 0");
+        let well = line(&page.html, "Mails that could not be sent: 0");
         assert!(well.starts_with("good") && !well.contains("<small>"), "{well}");
         let text = "INSERT INTO mail_message (id, store, kind, state, sender, recipient, sealed_data, created_on, expires_on, \
             attempts, due_on, leased_until) SELECT ?1, o.rid, 'PasswordReset', 'Dead', 'a@b.c', 'd@e.f', ?2, 1, 1, 1, ?3, 0 \
             FROM idp_instance o WHERE o.name = 'default'";
         world.sql(vec![(text, vec![uuid::Uuid::from_u128(7).into(), vec![0_u8].into(), now().0.into()])]).await;
         let page = browser.open(HERE).await;
-        let wrong = line(&page.html, "Mails that were given up: 1");
+        let wrong = line(&page.html, "Mails that could not be sent: 1");
         assert!(wrong.starts_with("warn") && wrong.contains("href=\"/console/welcome?step=mail\""), "{wrong}");
         let end = line(&page.html, "First signing certificate that expires");
         assert!(end.starts_with("good"), "{end}");

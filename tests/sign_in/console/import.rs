@@ -52,7 +52,7 @@ on_both_engines! {
         assert_eq!((&grace["nickname"], &grace["isUserActive"]), (&json!("Amazing"), &json!(false)), "what no cell says stays");
         // importing it again changes nothing
         let again = send(&world, &mut browser, text, &confirmation_of(&response)).await;
-        assert!(again.html.contains("nothing to be done"), "{}", again.html);
+        assert!(again.html.contains("Nothing to do"), "{}", again.html);
     }
 
     /// Errors are reported by line, column and cell, and nothing is imported.
@@ -83,11 +83,11 @@ on_both_engines! {
         let mut browser = administrator(&world).await;
         let many: String = (0..10_001).map(|number| format!("u{number}\n")).collect();
         for (text, said) in [
-            ("", "There is no table"),
-            ("loginName\n", "There is no table"),
-            ("firstName\nAda", "No column is called Login name"),
-            ("loginName,Benutzername\na,b", "Two columns are one field: Benutzername"),
-            ("loginName\n\"a", "begin in line 2 do not end"),
+            ("", "This is not a table"),
+            ("loginName\n", "This is not a table"),
+            ("firstName\nAda", "The column Login name is missing"),
+            ("loginName,Benutzername\na,b", "Two columns belong to the same field: Benutzername"),
+            ("loginName\n\"a", "begin in line 2 are not closed"),
             (&format!("loginName\n{many}"), "At most 10000 users"),
         ] {
             let response = send(&world, &mut browser, text, "").await;

@@ -59,7 +59,7 @@ on_both_engines! {
         world.admin.delete(&world.path(&format!("/User/{}", id(&users[3])))).await.expect(204);
         let all: Vec<&Value> = users.iter().collect();
         let response = request_action(&world, &mut browser, &[("act", "deactivate")], &all).await;
-        for fact in ["<h1>Deactivate: 2</h1>", "2 to be changed: worker0000, worker0002", "1 already so", "1 not there any more"] {
+        for fact in ["<h1>Deactivate: 2</h1>", "2 to be changed: worker0000, worker0002", "1 unchanged", "1 no longer present"] {
             assert!(response.html.contains(fact), "{fact}: {}", response.html);
         }
         assert_eq!(read(&world, &users[0]).await["isUserActive"], json!(true));
@@ -73,7 +73,7 @@ on_both_engines! {
         let active = [read(&world, &users[0]).await, read(&world, &users[1]).await, read(&world, &users[2]).await];
         assert_eq!(active.map(|user| user["isUserActive"].clone()), [json!(true), json!(false), json!(true)]);
         let nothing = request_action(&world, &mut browser, &[("act", "activate")], &[&users[0]]).await;
-        assert!(nothing.html.contains("nothing to be done"), "{}", nothing.html);
+        assert!(nothing.html.contains("Nothing to do"), "{}", nothing.html);
     }
 
     /// Locks of every kind are removed for all rows of a view, and each change is an audit trail entry.
@@ -121,7 +121,7 @@ on_both_engines! {
         assert!(response.html.contains("2 to be changed"), "{}", response.html);
         confirm(&world, &mut browser, &response, BATCH).await.answer.expect(200);
         let response = request_action(&world, &mut browser, &add, &all).await;
-        assert!(response.html.contains("Rowers</li>") && response.html.contains("1 to be changed") && response.html.contains("2 already so"), "{}", response.html);
+        assert!(response.html.contains("Rowers</li>") && response.html.contains("1 to be changed") && response.html.contains("2 unchanged"), "{}", response.html);
         let done = confirm(&world, &mut browser, &response, BATCH).await;
         let members = async || {
             let group = world.admin.get(&world.path(&format!("/Group/{}", id(&group)))).await.is(200).json();
@@ -198,7 +198,7 @@ on_both_engines! {
         let path = "/console/Subscription/batch";
         let fields = [("act", "delete"), ("selected", id(&free)), ("selected", &held)];
         let response = post(&world, &mut browser, &page, path, &fields).await;
-        assert!(response.html.contains("1 to be changed: Free") && response.html.contains("1 refused, and left out"), "{}", response.html);
+        assert!(response.html.contains("1 to be changed: Free") && response.html.contains("1 refused, and omitted"), "{}", response.html);
         for _ in 0..2 {
             let done = confirm(&world, &mut browser, &response, path).await;
             assert!(done.html.contains("Deleted"), "{}", done.html);
@@ -215,9 +215,9 @@ on_both_engines! {
         let response = request_action(&world, &mut browser, &fields, &[]).await;
         assert!(response.html.contains("<h1>Deactivate: 101</h1>"), "more than a search tells: {}", response.html);
         let done = confirm(&world, &mut browser, &response, BATCH).await;
-        assert!(done.html.contains("taken back"), "{}", done.html);
+        assert!(done.html.contains("undo this"), "{}", done.html);
         let back = confirm(&world, &mut browser, &done, BATCH).await;
-        assert!(back.html.contains("taken back"), "{}", back.html);
+        assert!(back.html.contains("undo this"), "{}", back.html);
         let inactive = browser.open(&format!("{USERS}?view=inactive")).await;
         assert!(!inactive.html.contains("worker"), "{}", inactive.html);
         expire_proofs(&world).await;

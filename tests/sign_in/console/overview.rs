@@ -15,7 +15,7 @@ on_both_engines! {
     async fn the_overview_counts_what_needs_attention(world: World) {
         let mut browser = administrator(&world).await;
         let page = browser.open("/console").await;
-        let labels = ["recoveries to approve", "identity replacements to approve", "certificates that end", "with a wrong setting"];
+        let labels = ["recoveries to approve", "identity replacements to approve", "certificates that expire", "misconfigured identity providers"];
         for label in labels {
             assert_eq!(number(&page.html, label), "0", "{label}: {}", page.html);
         }
@@ -26,7 +26,7 @@ on_both_engines! {
         world.admin.post(&world.path("/passkey-security/recovery-transactions"), request).await.expect(201);
         world.admin.post(&world.path(&format!("/User/{}/state", user["id"].as_str().unwrap())), json!({ "isUserLocked": true })).await.expect(200);
         let page = browser.open("/console").await;
-        assert_eq!((number(&page.html, "locked users"), number(&page.html, "locked for now")), ("1".to_owned(), "0".to_owned()), "{}", page.html);
+        assert_eq!((number(&page.html, "locked users"), number(&page.html, "temporarily locked")), ("1".to_owned(), "0".to_owned()), "{}", page.html);
         assert!(page.html.contains("href=\"/console/store/default/User?view=locked\""), "{}", page.html);
         assert!(page.html.contains("Recent changes of the configuration"), "{}", page.html);
         assert_eq!((number(&page.html, labels[0]), number(&page.html, labels[3])), ("1".to_owned(), "1".to_owned()), "{}", page.html);
@@ -39,7 +39,7 @@ on_both_engines! {
         let token = world.admin.post(&world.path("/ScimToken"), json!({ "name": "a directory", "reach": "All" })).await.is(201).json();
         let directory = world.admin.with_token(token["token"].as_str().unwrap());
         let ada = world.admin.get(&world.path(&format!("/User?filter={}", encode("loginName eq \"ada\"")))).await.is(200).json()[0].clone();
-        let label = "people whom a directory could not remove";
+        let label = "users whom a directory could not remove";
         let page = browser.open("/console").await;
         assert_eq!(number(&page.html, label), "0", "{}", page.html);
         let user = ada["id"].as_str().unwrap();

@@ -141,7 +141,7 @@ on_both_engines! {
         let broken = create_instance(&world, "elsewhere", "OpenIdConnect").await;
         let path = format!("/console/IdpInstance/{}", id(&broken));
         let page = browser.open(&path).await;
-        for text in ["Nobody can sign in here", "A setting is missing, or cannot be read."] {
+        for text in ["Users cannot sign in here", "A setting is missing or invalid."] {
             assert!(page.html.contains(text), "{text}: {}", page.html);
         }
         assert!(page.html.contains(&format!("href=\"{path}/settings\"")), "{}", page.html);
@@ -151,11 +151,11 @@ on_both_engines! {
         let off = json!({ "isActive": false, "concurrencyToken": current["concurrencyToken"] });
         world.admin.patch(&format!("{BASE}/IdpInstance/{}", id(&broken)), off).await.expect(202);
         let page = browser.open(&path).await;
-        assert!(page.html.contains("Not active: nobody is offered it."), "{}", page.html);
+        assert!(page.html.contains("Inactive: it is not offered at sign-in."), "{}", page.html);
         let filter = encode("name eq \"default\"");
         let own = world.admin.get(&format!("{BASE}/IdpInstance?filter={filter}")).await.is(200).json()[0].clone();
         let page = browser.open(&format!("/console/IdpInstance/{}", id(&own))).await;
-        assert!(page.html.contains("People can sign in here"), "{}", page.html);
+        assert!(page.html.contains("Users can sign in here"), "{}", page.html);
         let user = world.admin.post(&world.path("/User"), json!({ "loginName": "grace" })).await.is(201).json();
         let page = browser.open(&format!("/console/store/default/User/{}", id(&user))).await;
         for text in ["Without a password", "0 / 2 Passkeys", "Too few passkeys", "They register another one when they sign in."] {
@@ -196,7 +196,7 @@ on_both_engines! {
         assert_eq!(confirmation.status, 200, "{}", confirmation.html);
         // a tenant cannot be restored: its name must be typed
         let wrong = post(&world, &mut browser, &confirmation, &format!("{path}/delete"), &[("typed", "Harbour")]).await;
-        assert!(wrong.status == 400 && wrong.html.contains("This is not the name"), "{}", wrong.html);
+        assert!(wrong.status == 400 && wrong.html.contains("The name does not match"), "{}", wrong.html);
         let gone = post(&world, &mut browser, &confirmation, &format!("{path}/delete"), &[("typed", "Quay")]).await;
         assert!(gone.html.contains("Deleted") && !gone.html.contains("Quay"), "{}", gone.html);
         let trail = world.admin.get(&format!("{BASE}/CustomAuditTrail?sortOrder=descending&count=1")).await.is(200).json();
@@ -216,7 +216,7 @@ on_both_engines! {
         let directory = world.admin.with_token(&format!("chscim_{token}"));
         directory.get("/api/scim/v2/default/Users").await.expect(200);
         let list = browser.open("/console/store/default/ScimToken").await;
-        assert!(list.html.contains("Directory") && list.html.contains("What tokens of its line made"), "{}", list.html);
+        assert!(list.html.contains("Directory") && list.html.contains("Created with its tokens"), "{}", list.html);
     }
 
     /// The signing secret of a webhook is shown when it is created, and when another one is.
@@ -454,7 +454,7 @@ on_both_engines! {
             world.anonymous.post(change, body).await;
         }
         let page = browser.open(&path).await;
-        assert!(page.html.contains("Locked for now<"), "{}", page.html);
+        assert!(page.html.contains("Temporarily locked<"), "{}", page.html);
         let done = post(&world, &mut browser, &page, &format!("{path}/ResetAccessFailedCount"), &[]).await;
         assert!(done.html.contains("Can sign in"), "{}", done.html);
     }

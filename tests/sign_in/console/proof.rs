@@ -17,7 +17,7 @@ async fn prove(browser: &mut Browser) {
     assert!(page.html.contains("name=\"password\""), "{}", page.html);
     let next = browser.type_password(&page, "ada", PASSWORD).await;
     let page = browser.open(&next.redirect_target()).await;
-    assert!(page.html.contains("It is you"), "{}", page.html);
+    assert!(page.html.contains("Identity confirmed"), "{}", page.html);
 }
 
 /// Sends a held form as its page contains it.

@@ -39,18 +39,18 @@ on_both_engines! {
         assert!(shown.html.contains(&here) && !shown.html.contains("StartIdpInstanceTrial"), "{}", shown.html);
 
         let page = browser.open(&here).await;
-        assert!(page.html.contains("Nobody is signed in by it"), "{}", page.html);
+        assert!(page.html.contains("Nobody is signed in here by the test"), "{}", page.html);
         let begun = post(&world, &mut browser, &page, &here, &[]).await;
-        assert!(begun.html.contains("All is right"), "{}", begun.html);
+        assert!(begun.html.contains("All checks passed"), "{}", begun.html);
         let query = provider.sign_in(&external_link(&begun.html, &provider.issuer));
         // back through the callback; opening the page does not use the response up
         let back = browser.open(&format!("/external/{}/callback?{query}", id(&instance_row))).await;
-        assert!(back.address.contains(&here) && back.html.contains("Show what came back"), "{}: {}", back.address, back.html);
+        assert!(back.address.contains(&here) && back.html.contains("Show the result"), "{}: {}", back.address, back.html);
         let again = browser.open(&format!("{here}?{query}")).await;
         let returned = hidden(&again, "query").replace("&#x2f;", "/");
         assert_eq!(returned, query);
         let response = post(&world, &mut browser, &again, &here, &[("query", &returned)]).await;
-        for text in ["All is right", "Claims that came back", "ada@example.com", "groups (IdToken)"] {
+        for text in ["All checks passed", "Received claims", "ada@example.com", "groups (IdToken)"] {
             assert!(response.html.contains(text), "{text}: {}", response.html);
         }
         let over = post(&world, &mut browser, &again, &here, &[("query", &returned)]).await;
@@ -72,7 +72,7 @@ on_both_engines! {
         let begun = post(&world, &mut browser, &page, &here, &[]).await;
         let query = provider.sign_in(&external_link(&begun.html, &provider.issuer));
         let response = post(&world, &mut browser, &page, &here, &[("query", &query)]).await;
-        assert!(response.html.contains("Not all is right") && response.html.contains(&format!("{item}/settings#f-ClientId")), "{}", response.html);
+        assert!(response.html.contains("Some checks failed") && response.html.contains(&format!("{item}/settings#f-ClientId")), "{}", response.html);
         let settings = browser.open(&format!("{item}/settings")).await;
         assert!(settings.html.contains("id=\"f-ClientId\""), "{}", settings.html);
         // the page of a certificate
@@ -83,7 +83,7 @@ on_both_engines! {
         // an unreachable provider is reported
         provider.behave(Behaviour { document: json!({ "jwks_uri": null }), ..Behaviour::default() });
         let begun = post(&world, &mut browser, &page, &here, &[]).await;
-        assert!(begun.html.contains("and begin again"), "{}", begun.html);
+        assert!(begun.html.contains("and start again"), "{}", begun.html);
         // other kinds have no button
         let store = create_instance(&world, "Staff", "UserStore").await;
         let shown = browser.open(&format!("/console/IdpInstance/{}", id(&store))).await;

@@ -168,7 +168,7 @@ on_both_engines! {
         let response = run_trial(&world, &mut browser, &item, &provider).await;
         assert_eq!(provider.request_parameter("redirect_uri"), redirect);
         let on = format!("{connect}?step=serve");
-        assert!(response.html.contains("All is right") && response.html.contains(&format!("href=\"{on}\"")), "{}", response.html);
+        assert!(response.html.contains("All checks passed") && response.html.contains(&format!("href=\"{on}\"")), "{}", response.html);
         assert!(!is_offered(&world, &app, "Google").await);
 
         let page = browser.open(&on).await;
@@ -254,7 +254,7 @@ on_both_engines! {
         let trial = step(&world, &mut browser, &page, &connect, &[("Authority", &provider.issuer), ("ClientId", "us"), ("ClientSecret", "quiet")]).await;
         assert!(trial.address.ends_with("/trial"), "{}: {}", trial.address, trial.html);
         let page = browser.open(&access).await;
-        assert!(!page.html.contains("value=\"quiet\"") && page.html.contains("It is set, and not shown"), "{}", page.html);
+        assert!(!page.html.contains("value=\"quiet\"") && page.html.contains("A secret is set. It is not shown"), "{}", page.html);
         assert!(browser.open(&connect).await.address.ends_with("/trial"), "the first that is open");
 
         let page = browser.open(&format!("{connect}?step=serve")).await;
@@ -301,7 +301,7 @@ on_both_engines! {
         assert!(trial.address.ends_with("/trial"), "{}: {}", trial.address, trial.html);
         provider.behave(Behaviour { asserted_by: Some(key), ..Behaviour::default() });
         let trial = run_trial(&world, &mut browser, &item, &provider).await;
-        assert!(trial.html.contains("All is right"), "{}", trial.html);
+        assert!(trial.html.contains("All checks passed"), "{}", trial.html);
         // if another value is missing, the secret is not
         let key = json!({ "id": item.rsplit('/').next().unwrap() });
         set_option(&world, &key, "ClientId", "").await;
@@ -388,15 +388,15 @@ on_both_engines! {
         }
         assert!(!shown.contains("certificate ends soon") && !shown.contains("certificate has ended"), "{shown}");
         let day = 24 * 3_600_000;
-        for (until, expected) in [(day, "A certificate ends soon"), (-day, "A certificate has ended")] {
+        for (until, expected) in [(day, "A certificate expires soon"), (-day, "A certificate has expired")] {
             let until = Stored::from(chancery_web::now().0 + until);
             world.sql(vec![("UPDATE cert_store SET valid_to = ?1", vec![until])]).await;
             let shown = browser.open(&item).await;
             assert!(shown.html.contains(expected), "{expected}: {}", shown.html);
         }
         let none = browser.open(&format!("{item}/sign-ins")).await;
-        assert!(none.html.contains("Nobody has signed in by it yet."), "{}", none.html);
+        assert!(none.html.contains("No user has signed in with it yet."), "{}", none.html);
         let none = browser.open(&format!("{item}/people")).await;
-        assert!(none.html.contains("Nobody has come by it yet."), "{}", none.html);
+        assert!(none.html.contains("No user has signed in with it yet."), "{}", none.html);
     }
 }

@@ -42,7 +42,7 @@ on_both_engines! {
         let own = post(&world, &mut first, &blank, &form, &written).await;
         let path = own.address.split('?').next().unwrap().to_owned();
         let path = path.strip_prefix(&world.base).unwrap_or(&path).to_owned();
-        assert!(own.html.contains("Another administrator&#x27;s turn") || own.html.contains("Another administrator's turn"), "{}", own.html);
+        assert!(own.html.contains("Another administrator&#x27;s turn") || own.html.contains("Waiting for another administrator"), "{}", own.html);
         assert!(!own.html.contains(&format!("{path}/approve")), "{}", own.html);
         let slip = post(&world, &mut first, &own, &format!("{path}/approve"), &[]).await;
         assert_eq!(slip.status, 409, "{}", slip.html);
@@ -73,7 +73,7 @@ on_both_engines! {
         let requested = world.admin.post(&world.path("/passkey-security/recovery-transactions"), body).await.is(201).json();
         let path = format!("{RECOVERY}/{}", id(&requested));
         let page = browser.open(&path).await;
-        assert!(page.html.contains("Your turn"), "it was not hers: {}", page.html);
+        assert!(page.html.contains("Waiting for your approval"), "it was not hers: {}", page.html);
         let gone = press(&world, &mut browser, &page, &path, "cancel").await;
         assert!(gone.html.contains("Cancelled") && !gone.html.contains(&format!("{path}/cancel")), "{}", gone.html);
         let nowhere = browser.open(&format!("{RECOVERY}/0192f0c1-2b3a-7c4d-8e5f-6a7b8c9d0e1f")).await;

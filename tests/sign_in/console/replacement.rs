@@ -43,7 +43,7 @@ on_both_engines! {
         assert!(queue.html.contains(&path) && queue.html.contains("Lost her &lt;telephone&gt;"), "{}", queue.html);
         assert!(queue.html.contains("0 / 1"), "{}", queue.html);
         let page = browser.open(&path).await;
-        for expected in ["Another identity for Ada Lovelace", "grace-at-work", ">work<", "It waits for 1 to approve", "0 of 1"] {
+        for expected in ["Replacement of an identity of Ada Lovelace", "grace-at-work", ">work<", "Approvals still required: 1", "0 of 1"] {
             assert!(page.html.contains(expected), "{expected}: {}", page.html);
         }
         assert!(page.html.contains(&format!("/console/ApplicationUser/{}", id(&grace))), "{}", page.html);

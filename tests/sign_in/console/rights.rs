@@ -102,8 +102,8 @@ fn wrong_refusal(page: &Page) -> Option<String> {
     let names_role = || ROLES.iter().any(|line| page.html.contains(role_in_words(line.role)));
     let names_carried = || ROLES.iter().any(|line| page.html.contains(line.role.name()));
     match page.status {
-        403 if page.html.contains("It takes at least: ") && names_role() => None,
-        403 if page.html.contains("Carries the role ") && names_role() => None,
+        403 if page.html.contains("It requires at least: ") && names_role() => None,
+        403 if page.html.contains("This account or group has the role ") && names_role() => None,
         403 if page.html.contains(" carries the role ") && names_carried() => None,
         403 if page.html.contains("One of them has the role ") && names_carried() => None,
         403 if page.html.contains(", so changing it needs the role ") && names_carried() => None,
@@ -309,7 +309,7 @@ on_both_engines! {
                 wrong.extend(try_hidden(&world, browser, (role, csrf), (&all, &own)).await);
                 wrong.extend(try_shown(&world, browser, (role, csrf), &own).await);
                 let page = browser.open(&start).await;
-                if !page.html.contains("Carries the role ") {
+                if !page.html.contains("This account or group has the role ") {
                     wrong.push(format!("{role}: {start} does not say why"));
                 }
                 let is_open = |name: &str| page.html.contains(&format!("id=\"f-{name}\""));
@@ -335,7 +335,7 @@ on_both_engines! {
             }
         }
         let page = browser.open(&format!("{store}/User/{}/relation/memberOfGroups", id(&member))).await;
-        if page.html.contains("name=\"selected\"") || !page.html.contains("Carries the role ") {
+        if page.html.contains("name=\"selected\"") || !page.html.contains("This account or group has the role ") {
             wrong.push(format!("{role}: the group of {member} can be taken away"));
         }
         assert!(wrong.is_empty(), "{} wrong:\n{}", wrong.len(), wrong.join("\n"));

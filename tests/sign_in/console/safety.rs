@@ -25,12 +25,12 @@ on_both_engines! {
         assert!(shown.html.contains(&here), "the app's page leads there: {}", shown.html);
 
         let page = browser.open(&format!("{here}?profile=fapi2")).await;
-        let pushed = line(&page.html, "Demand pushed requests");
+        let pushed = line(&page.html, "Require pushed authorization requests");
         assert!(pushed.starts_with("warn") && pushed.contains("#f-requirePushedAuthorizationRequests"), "{pushed}");
-        let method = line(&page.html, "Proves itself by");
+        let method = line(&page.html, "Authentication method");
         assert!(method.starts_with("warn") && method.contains("private_key_jwt"), "{method}");
         assert!(method.contains(&format!("ClientAppAuthenticationConfiguration/new?clientAppId={}", id(&app))), "{method}");
-        assert!(line(&page.html, "Where people come back to").starts_with("good"), "{}", page.html);
+        assert!(line(&page.html, "Redirect addresses").starts_with("good"), "{}", page.html);
         assert!(!page.html.contains("Assign this profile"), "it cannot be set yet: {}", page.html);
 
         world.admin.patch(&path, json!({ "requirePushedAuthorizationRequests": true, "concurrencyToken": world.admin.get(&path).await.json()["concurrencyToken"] })).await.expect(202);

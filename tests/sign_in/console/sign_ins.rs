@@ -63,7 +63,7 @@ on_both_engines! {
         let path = format!("/console/store/default/User/{}", id(&user[0]));
         let page = browser.open(&path).await;
         assert!(page.html.contains(&format!("href=\"/console/ApplicationUser/{}\"", id(&grace))), "{}", page.html);
-        assert!(!page.html.contains("looks like an attack"), "{}", page.html);
+        assert!(!page.html.contains("possibly an attack"), "{}", page.html);
         world.set_option("LoginThrottlingEnabled", "false").await;
         for attempt in 0..10 {
             // five attempts lock her temporarily, and further ones are not evaluated
@@ -80,10 +80,10 @@ on_both_engines! {
         assert_eq!(each(&records, "outcome"), ["Refused"], "{records}");
         assert_eq!(records[0]["attempts"], 10, "{records}");
         let page = browser.open(&path).await;
-        assert!(page.html.contains("10 refused attempts from 127.0.0.1") && page.html.contains("looks like an attack"), "{}", page.html);
+        assert!(page.html.contains("10 refused attempts from 127.0.0.1") && page.html.contains("possibly an attack"), "{}", page.html);
         // the reason names the actor and the end
-        assert!(page.html.contains("Locked for now") && page.html.contains("locked for a while after 5 wrong attempts"), "{}", page.html);
+        assert!(page.html.contains("Temporarily locked") && page.html.contains("locked for a while after 5 wrong attempts"), "{}", page.html);
         let list = browser.open("/console/store/default/User?view=locked_for_now").await;
-        assert!(list.html.contains("grace") && list.html.contains("Locked for now"), "{}", list.html);
+        assert!(list.html.contains("grace") && list.html.contains("Temporarily locked"), "{}", list.html);
     }
 }

@@ -59,7 +59,7 @@ on_both_engines! {
         let (tenant, long) = (id_of(&page), "x".repeat(8_001));
         let fields = [("id", tenant.as_str()), ("subscriptionId", subscription.as_str()), ("name", "North"), ("BrandName", &long)];
         let response = post(&world, &mut browser, &page, NEW, &fields).await;
-        assert!(response.status == 400 && response.html.contains("The tenant was made, and what was set for it was refused"), "{}", response.html);
+        assert!(response.status == 400 && response.html.contains("The tenant was created, but its settings were refused"), "{}", response.html);
         assert!(response.html.contains(&format!("href=\"/console/Tenant/{tenant}/settings\"")), "{}", response.html);
         assert_eq!(option(&world, &tenant, "BrandName").await, "");
     }

@@ -65,7 +65,7 @@ on_both_engines! {
             "org Harbour company: added ID token",
         ]);
         let without_rules = post(&world, &mut browser, &response, TRY, &[("claims", r#"[{"type": "secret", "value": "x"}]"#)]).await;
-        assert!(rows(&without_rules)[0].contains("secret x – not set ID token") && without_rules.html.contains("None is in force"), "{}", without_rules.html);
+        assert!(rows(&without_rules)[0].contains("secret x – not set ID token") && without_rules.html.contains("No rule applies"), "{}", without_rules.html);
     }
 
     /// The submitted values of a rule's form take part, and can be saved from there.

@@ -93,7 +93,7 @@ on_both_engines! {
     async fn mail_server_errors_are_shown(world: World) {
         let mut browser = administrator(&world).await;
         let page = browser.open("/console/welcome?step=mail").await;
-        assert!(page.html.contains("No mail server is set yet"), "{}", page.html);
+        assert!(page.html.contains("No mail server is configured"), "{}", page.html);
         let text = "INSERT INTO mail_message (id, store, kind, state, sender, recipient, sealed_data, created_on, expires_on, \
             attempts, due_on, leased_until, last_error) SELECT ?1, o.rid, 'PasswordReset', 'Dead', 'a@b.c', 'd@e.f', ?2, 1, 1, 1, \
             ?3, 0, '554 5.7.1 <b>Relay</b> denied' FROM idp_instance o WHERE o.name = 'default'";
@@ -103,10 +103,10 @@ on_both_engines! {
         assert!(page.html.contains("554 5.7.1 &lt;b&gt;Relay&lt;/b&gt; denied"), "{}", page.html);
         world.set_option("EMailSenderAddress", "id@example.com").await;
         let page = browser.open("/console/welcome?step=mail").await;
-        assert!(!page.html.contains("Send me one"), "a server is missing still: {}", page.html);
+        assert!(!page.html.contains("Send a test mail"), "a server is missing still: {}", page.html);
         world.set_option("MailServerConfig", "{\"host\":\"127.0.0.1\",\"port\":1,\"security\":\"None\"}").await;
         let page = browser.open("/console/welcome?step=mail").await;
-        assert!(page.html.contains("Send me one"), "{}", page.html);
+        assert!(page.html.contains("Send a test mail"), "{}", page.html);
         assert!(page.html.contains("554 5.7.1"), "what was said stays: {}", page.html);
         let next = post(&world, &mut browser, &page, HERE, &[("step", "mail")]).await;
         assert!(next.status == 200 && next.html.contains("handed over"), "{}", next.html);

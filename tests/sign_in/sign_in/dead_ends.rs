@@ -39,8 +39,8 @@ on_both_engines! {
                 assert!(browser.continue_to_app(&page).await.contains("code="));
                 continue;
             }
-            assert_links_to_app(&page, "not open in this browser any more");
-            assert_links_to_app(&browser.open(&tab.address).await, "not open in this browser any more");
+            assert_links_to_app(&page, "no longer open in this browser");
+            assert_links_to_app(&browser.open(&tab.address).await, "no longer open in this browser");
             expired_tabs.push(tab);
         }
         assert_eq!(expired_tabs.len(), 2);
@@ -67,9 +67,9 @@ on_both_engines! {
         let home = SignInApp::new(&world).await;
         let page = Browser::new(&world).open(&home.request(&[])).await;
         let mut other = Browser::new(&world);
-        assert_links_to_app(&other.open(&page.address).await, "keeps no cookies");
+        assert_links_to_app(&other.open(&page.address).await, "does not store cookies");
         other.cookies.clear();
-        assert_links_to_app(&other.type_password(&page, "ann", PASSWORD).await, "keeps no cookies");
+        assert_links_to_app(&other.type_password(&page, "ann", PASSWORD).await, "does not store cookies");
     }
 
     async fn going_back_after_a_sign_in_shows_that_it_is_done(world: World) {
@@ -77,8 +77,8 @@ on_both_engines! {
         let mut browser = Browser::new(&world);
         let page = browser.open(&home.request(&[])).await;
         browser.sign_in(&page, "ann", PASSWORD).await;
-        assert_links_to_app(&browser.open(&page.address).await, "done already");
-        assert_links_to_app(&browser.type_password(&page, "ann", PASSWORD).await, "done already");
+        assert_links_to_app(&browser.open(&page.address).await, "already complete");
+        assert_links_to_app(&browser.type_password(&page, "ann", PASSWORD).await, "already complete");
         // the console is on this server
         let mut browser = Browser::new(&world);
         let page = browser.open("/console").await;

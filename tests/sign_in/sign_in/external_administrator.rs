@@ -294,7 +294,7 @@ on_both_engines! {
         let page = browser.open("/console/proof").await;
         let page = if is_out(&page) { external::sign_in_with(&mut browser, &page, "Partner", &provider).await } else { page };
         let page = browser.open(&page.redirect_target()).await;
-        assert!(page.html.contains("It is you"), "{}", page.html);
+        assert!(page.html.contains("Identity confirmed"), "{}", page.html);
         // the rights end with the role, and the session with the provider and its link
         unassign(&world, &role).await;
         let page = browser.open("/console/Tenant").await;

@@ -204,8 +204,8 @@ on_both_engines! {
         for (format, wrong, problem, right) in [
             ("Email", "ada@", "Enter an email address", "ada@example.com"),
             ("PhoneE164", "+49 30 123456", "Enter the number with its country code", "+4930123456"),
-            ("None", "a\0b", "has characters that cannot be kept", "+49 30, ada@"),
-            ("Regex", "sales", "not in the form that is asked for", "Sales"),
+            ("None", "a\0b", "has invalid characters", "+49 30, ada@"),
+            ("Regex", "sales", "does not have the required format", "Sales"),
         ] {
             let members = json!({ "validationFormat": format, "validationPattern": "^[A-Z]" });
             let item = create_item(&world, &home, &format!("of-{format}"), members).await;
@@ -221,7 +221,7 @@ on_both_engines! {
         let members = json!({ "validationFormat": "Regex", "validationPattern": "^[A-Z]{2}$" });
         let item = create_item(&world, &home, "code", members).await;
         let (mut browser, page) = typed(&world, &home, &[]).await;
-        assert!(is_refused(&mut browser, &page, &item, "ABC", "not in the form that is asked for").await);
+        assert!(is_refused(&mut browser, &page, &item, "ABC", "does not have the required format").await);
         change(&world, &format!("/UserQuestionnaireItem/{}", id(&item)), json!({ "validationPattern": "^[A-Z]{3}$" })).await;
         let next = answer(&mut browser, &page, &[(&item, "ABC")]).await;
         assert!(completes(&mut browser, &next).await);

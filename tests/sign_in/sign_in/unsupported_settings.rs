@@ -251,7 +251,7 @@ on_both_engines! {
             for browser in [&mut browser, &mut Browser::new(&world)] {
                 let page = browser.open(&home.request(&[])).await;
                 assert_eq!(page.answer.status, 400, "{kind}");
-                assert!(page.html.contains("Nobody can sign in to this application here."), "{}", page.html);
+                assert!(page.html.contains("You cannot sign in to this application here"), "{}", page.html);
                 let silent = browser.open(&home.request(&[("prompt", "none")])).await.left.unwrap();
                 assert_eq!(parameter(&silent, "error").as_deref(), Some("login_required"), "{kind}");
             }

@@ -70,7 +70,7 @@ pub struct DueAction {
     pub urgency: Urgency,
 }
 
-/// `accessGrantConsent`, and whether a stored consent covers what this request asks for.
+/// `accessGrantConsent`, and whether a stored consent covers this request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Consent {
     /// No consent is requested.

@@ -34,7 +34,7 @@ pub struct Grant {
     pub rotated_on: Option<Timestamp>,
     /// The salt of its refresh tokens' digests.
     pub salt: Vec<u8>,
-    /// When it was made.
+    /// When it was created.
     pub started_on: Timestamp,
     /// When its refresh token was last used, as it is stored: see [`Grant::is_use_due`].
     pub used_on: Timestamp,

@@ -84,7 +84,7 @@ async function certificates(page) {
   await page.fill('#f-data', own)
   await page.fill('#f-privateKey', key)
   await page.keyboard.press('Control+s')
-  await page.getByText('This can be kept').waitFor()
+  await page.getByText('This certificate can be stored').waitFor()
   await page.locator('.bar .main, .finish .main').first().click()
   await page.waitForURL(/CertStore\/[0-9a-f-]{36}/)
   const told = await page.textContent('main')

@@ -114,6 +114,6 @@ export async function trail(open) {
   const plain = await open({ script: false })
   await plain.page.goto(base + path)
   const text = await plain.page.textContent('main')
-  hold('without script the other way stands there', text.includes('need script') && text.includes('chancery audit verify'))
+  hold('without script the other way stands there', text.includes('Without scripts') && text.includes('chancery audit verify'))
   await plain.context.close()
 }

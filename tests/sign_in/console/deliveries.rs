@@ -24,7 +24,7 @@ on_both_engines! {
         let shown = browser.open(&item).await;
         assert!(shown.html.contains(&here) && shown.html.contains("1 waiting for a retry"), "{}", shown.html);
         let page = browser.open(&here).await;
-        for expected in ["platform.userstore.user.created", "the receiver answered 500", "try 1", "platform.event.test"] {
+        for expected in ["platform.userstore.user.created", "the receiver answered 500", "attempt 1", "platform.event.test"] {
             assert!(page.html.contains(expected), "{expected}: {}", page.html);
         }
         // the server's own notifications cannot be sent again
@@ -33,7 +33,7 @@ on_both_engines! {
         world.admin.post(&format!("{path}/skip"), json!({ "after": crate::feed_from_now(&world.admin, &world.path("/Event")).await["next"] })).await.expect(200);
         receiver.answer("200 OK");
         let next = post(&world, &mut browser, &page, &here, &[("event", &event)]).await;
-        assert!(next.status == 200 && next.html.contains("It is sent again"), "{}", next.html);
+        assert!(next.status == 200 && next.html.contains("The event is sent again"), "{}", next.html);
         let got = receiver.until(|got| got.len() >= 3).await;
         assert_eq!(got.last().unwrap().header("webhook-id"), event);
     }

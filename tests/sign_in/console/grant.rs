@@ -75,7 +75,7 @@ on_both_engines! {
         assert!(shown.contains("because Administrator of a subscription.") && !shown.contains("through"), "{shown}");
         let app = world.all("ClientApp?filter=name%20eq%20%22root%22").await[0].clone();
         let page = browser.open(&format!("/console/ClientApp/{}/rights", id(&app))).await;
-        assert!(text(&page).contains("Does everything in this installation"), "{}", text(&page));
+        assert!(text(&page).contains("May do everything in this installation"), "{}", text(&page));
         browser.open("/console/Tenant/01a20844-57b6-7003-81dd-dc602f28d82d/rights").await.answer.expect(404);
     }
 
@@ -221,7 +221,7 @@ on_both_engines! {
         }
         let fields = [("review", "true"), ("principalId", id(&grace)), ("roleType", "UserStoreAdmin"), ("applyToIdpInstanceId", id(&store))];
         let shown = text(&post(&world, &mut browser, &page, NEW, &fields).await);
-        assert!(shown.contains("Nothing was given yet") && !shown.contains(warning), "the help desk holds this role: {shown}");
+        assert!(shown.contains("It is not assigned yet") && !shown.contains(warning), "the help desk holds this role: {shown}");
         let body = json!({ "principalType": "PlatformGroup", "principalId": everyone["id"], "roleType": "AuditTrailReader" });
         world.make("RoleAssignment", body).await;
         let joined = &user["memberOfGroups"][0];
@@ -242,7 +242,7 @@ on_both_engines! {
         world.admin.post(&reset, json!({ "newPassword": "nine calm blue whales" })).await.expect(200);
         let fields = [("review", "true"), ("principalId", id(&grace)), ("roleType", "SystemAdmin")];
         let shown = text(&post(&world, &mut browser, &page, NEW, &fields).await);
-        assert!(shown.contains("Nothing was given yet") && !shown.contains(warning), "{shown}");
+        assert!(shown.contains("It is not assigned yet") && !shown.contains(warning), "{shown}");
     }
 
     /// Only roles that the user may assign are offered; others are refused at the field.

@@ -66,7 +66,7 @@ on_both_engines! {
         assert!(page.html.contains("used within the last seven days.") && page.html.contains("There is no other credential"), "{}", page.html);
         let new = secret(&world, &app, "Spring", None).await;
         let page = browser.open(&end).await;
-        assert!(page.html.contains("used within the last seven days.") && page.html.contains("has not used another one"), "{}", page.html);
+        assert!(page.html.contains("used within the last seven days.") && page.html.contains("has not used another credential"), "{}", page.html);
         secret(&world, &app, "Summer", Some(0)).await;
         let page = browser.open(&format!("{here}/{}", id(&new))).await;
         assert!(page.html.contains("None: this credential was not used") && !page.html.contains("used within"), "{}", page.html);

@@ -12,8 +12,7 @@ id_types! {
 }
 
 record! {
-    /// A group as the platform knows it. It is created by synchronizing a user store, and follows that
-    /// store.
+    /// A platform group. It is created by synchronizing a user store and kept in sync with it.
     pub struct ApplicationGroup {
         /// The platform group.
         id: ApplicationGroupId = KEY,
@@ -27,7 +26,7 @@ record! {
         subscription_id: Uuid = HIDDEN,
         /// The instance that the group comes from, and follows.
         idp_instance_id: Uuid = HIDDEN,
-        /// Changes with every write to the group.
+        /// Concurrency token. It changes with every write to the group.
         concurrency_token: Token = SHOWN,
     }
 }

@@ -34,13 +34,13 @@ record! {
         owner_id: Uuid = OWNER.write_only(),
         /// The instance.
         idp_instance_id: Uuid = SHOWN,
-        /// Who vouches for it: of a user store, its option ClaimIssuer.
+        /// Issuer (`iss`) of the identity. For a user store: its option ClaimIssuer.
         issuer: OptionValue = SHOWN,
-        /// Its name there, unique at the instance: of a user store, the id of the user or group.
+        /// Subject (`sub`) of the identity, unique at the instance. For a user store: the id of the user or group.
         subject: Name = SHOWN,
         /// Whether the instance is a user store.
         is_user_store_identity: bool = SHOWN,
-        /// Where it stands.
+        /// The status.
         lifecycle_status: LifecycleStatus = SHOWN,
         /// Who linked it, if that was not the person or the server itself.
         set_by: Option<Uuid> = HIDDEN,
@@ -52,6 +52,11 @@ record! {
 /// The relation from a platform user or group to its identities. Each identity has one owner, so the
 /// relation's table of pairs is the table of the identities. `own`: the owner's column there.
 pub const fn identities(shape: &'static Shape, own: &'static str) -> Relation {
-    Relation::new("identities", "Who it is at identity provider instances.", (shape.table, own, "rid"), shape)
-        .showing_all()
+    Relation::new(
+        "identities",
+        "Identities at identity provider instances.",
+        (shape.table, own, "rid"),
+        shape,
+    )
+    .showing_all()
 }

@@ -31,7 +31,7 @@ pub struct Provider {
 pub struct UnreviewedChange {
     /// The actor.
     pub set_by: Uuid,
-    /// When.
+    /// The date and time.
     pub set_on: Timestamp,
     /// The highest role that the actor lacks.
     pub role: RoleType,

@@ -8,17 +8,17 @@ use uuid::Uuid;
 use crate::{Mirror, mirror::MirroredStore};
 
 record! {
-    /// What synchronizing came to.
+    /// The result of a synchronization.
     pub struct SynchronizeResult {
-        /// How many the store has.
+        /// Number of users or groups in the store.
         processed: i64 = SHOWN,
-        /// How many of them were new.
+        /// Number of users or groups that were new.
         created: i64 = SHOWN,
-        /// How many had changed.
+        /// Number of users or groups that had changed.
         updated: i64 = SHOWN,
-        /// How many were no longer in the store. Those in quarantine are.
+        /// Number of users or groups that were no longer in the store, including those in quarantine.
         deleted: i64 = SHOWN,
-        /// How many hold what the platform does not take; the log names them. They stay as they were.
+        /// Number of users or groups with values that the platform does not accept. They are left unchanged and named in the log.
         failed: i64 = SHOWN,
     }
 }

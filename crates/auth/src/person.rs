@@ -89,7 +89,7 @@ struct SignIn {
     enabled: bool,
     needs_nonce: bool,
     holder_subscription: Uuid,
-    /// The instance by which the person signed in.
+    /// The identity provider instance through which the person signed in.
     instance: Uuid,
 }
 

@@ -214,7 +214,7 @@ pub fn between(prefix: &str) -> [Value; 2] {
 pub struct Asset {
     /// Its media type.
     pub media_type: &'static str,
-    /// Its bytes.
+    /// Content of the file.
     pub data: bytes::Bytes,
     /// The version, which each write changes.
     pub version: String,

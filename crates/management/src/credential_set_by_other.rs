@@ -11,19 +11,20 @@ use uuid::Uuid;
 
 use crate::{customer::CUSTOMER, idp_instance::IDP_INSTANCE, subscription::SUBSCRIPTION, tenant::TENANT};
 
-const PERSON: QueryParameter = QueryParameter::id("platformUserId", "Asks about this platform user alone.");
+const PERSON: QueryParameter =
+    QueryParameter::id("platformUserId", "Restricts the list to this platform user.");
 const GROUP: QueryParameter = QueryParameter::id(
     "platformGroupId",
-    "Asks about those alone who are in this platform group, at any depth.",
+    "Restricts the list to the members of this platform group, at any depth.",
 );
 const ROLE: QueryParameter = QueryParameter::optional(
     "roleType",
-    "Asks as if they held this role, too, before it is granted. Needs platformUserId or platformGroupId.",
+    "Lists the credentials as if the people also held this role, before it is granted. Requires `platformUserId` or `platformGroupId`.",
     64,
 );
 const TARGET: QueryParameter = QueryParameter::id(
     "applyToId",
-    "The customer, subscription, tenant or instance that the role of roleType would be granted for, if there is one.",
+    "The customer, subscription, tenant or instance that the role in `roleType` would be granted for, if there is one.",
 );
 
 static REPLY: JsonForm = JsonForm { name: "CredentialsSetByOthers", schema };
@@ -36,21 +37,21 @@ fn schema() -> Json {
         "description": "Credentials of people with a role that were last set by an actor without the role.",
         "required": ["isComplete", "items"],
         "properties": {
-            "isComplete": { "type": "boolean", "description": "Whether everybody was looked at, and not the first 1,000 with a role." },
-            "items": { "type": "array", "description": "Each thing that was set, by people.", "items": {
+            "isComplete": { "type": "boolean", "description": "Whether all people were checked. If false, only the first 1,000 people with a role were checked." },
+            "items": { "type": "array", "description": "The credentials that were set, by person.", "items": {
                 "type": "object",
                 "required": ["platformUserId", "idpInstanceId", "userStore", "userId", "kind", "credentialId", "setBy", "setOn", "role"],
                 "properties": {
                     "platformUserId": id("The platform user."),
                     "idpInstanceId": id("The user store where it was set, or the identity provider instance."),
                     "userStore": { "type": "string", "description": "The name of that user store or instance." },
-                    "userId": { "type": ["string", "null"], "format": "uuid", "description": "The user in that store; null of an identity and of a provider." },
+                    "userId": { "type": ["string", "null"], "format": "uuid", "description": "The user in that store. Null for an identity or a provider." },
                     "kind": { "type": "string", "enum": ["Password", "Address", "Passkey", "Contact", "Identity", "Provider"],
-                        "description": "What was set; Address: the login name, the e-mail address or the telephone number, or what is confirmed of them; Identity: an identity by which the person signs in, linked by a directory or an identity replacement; Provider: settings, certificates or the directory token of the external identity provider." },
-                    "credentialId": { "type": ["string", "null"], "format": "uuid", "description": "The passkey, the security contact, or the identity." },
-                    "setBy": id("Who set it: a platform user, a client app, or the token of a directory."),
-                    "setOn": { "type": ["string", "null"], "format": "date-time", "description": "When it was set, where that is known." },
-                    "role": { "type": "string", "enum": roles, "description": "The highest role of the person that the actor in setBy lacks." },
+                        "description": "What was set. Address: the login name, the e-mail address or the telephone number, or their confirmation. Identity: an identity with which the person signs in, linked by a directory or an identity replacement. Provider: settings, certificates or the directory token of the external identity provider." },
+                    "credentialId": { "type": ["string", "null"], "format": "uuid", "description": "Id of the passkey, the security contact or the identity." },
+                    "setBy": id("The actor who set it: a platform user, a client app, or the token of a directory."),
+                    "setOn": { "type": ["string", "null"], "format": "date-time", "description": "When it was set, if known." },
+                    "role": { "type": "string", "enum": roles, "description": "The highest role of the person that the actor in `setBy` lacks." },
                 },
             } },
         },

@@ -13,19 +13,19 @@ id_types! {
 }
 
 record! {
-    /// A person with a role whom a directory wanted to deactivate or delete. An administrator who holds that role decides.
+    /// A person with a role whom a directory tried to deactivate or delete. An administrator who holds that role decides.
     pub struct DirectoryRefusal {
         /// The entry.
         id: DirectoryRefusalId = KEY,
-        /// The instance that the directory provisions.
+        /// The identity provider instance that the directory provisions.
         idp_instance_id: IdpInstanceId = SHOWN,
-        /// The user of the user store, or the platform user where the instance is no user store.
+        /// The user of the user store. If the instance is not a user store: the platform user.
         user_id: Uuid = SHOWN,
-        /// The name of the user store; null where the instance is none.
+        /// Name of the user store. Null if the instance is not a user store.
         user_store: Option<Name> = SHOWN,
-        /// The name by which the directory knows the person.
+        /// The login name by which the directory knows the person.
         login_name: Option<LoginName> = SHOWN,
-        /// When the directory wanted it last, to the day: within 24 hours it is noted once.
+        /// When the directory last requested it, accurate to a day. It is recorded at most once in 24 hours.
         told_on: Timestamp = SHOWN,
     }
 }
@@ -51,6 +51,6 @@ pub static OPERATIONS: &[Op] = &[Op::new(
     Administrator,
     &DIRECTORY_REFUSAL,
     A::List,
-    "Lists whom directories wanted to deactivate or delete in the last 30 days, and were refused because of a role.",
+    "Lists the people whom directories tried to deactivate or delete in the last 30 days. These requests were refused because of a role.",
 )
 .added()];

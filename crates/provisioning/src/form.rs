@@ -114,7 +114,7 @@ static STORE_USERS: LazyLock<Views> = LazyLock::new(|| {
     let groups = STORE_USER.relation(User::MEMBER_OF_GROUPS.name).copied();
     let entries = Relation::new(
         "userProfiles",
-        "What else is known of the user.",
+        "The profile entries of the user.",
         ("(SELECT user_rid AS own, rid AS other FROM user_profile)", "own", "other"),
         &USER_PROFILE,
     );

@@ -55,7 +55,7 @@ pub use declare::rules::{
 };
 pub use declare::service::Service;
 pub use declare::shape::{Personal, Shape};
-pub use declare::standard::{added, added_at};
+pub use declare::standard::{added, added_at, article};
 pub use declare::stored_row::{OwnerRow, StoredRow};
 pub use declare::writes::{AfterInsert, MAX_BATCH, Postcondition};
 pub use outbound::metadata::{Fetch, FetchResult, ItemCache, MetadataSource};

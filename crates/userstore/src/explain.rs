@@ -40,26 +40,26 @@ static EXPLANATION: JsonForm = JsonForm { name: "SignInExplanation", schema };
 fn schema() -> Json {
     let text = |about: &str| json!({ "type": "string", "description": about });
     let maybe = |about: &str| json!({ "type": ["string", "null"], "description": about });
-    let until = json!({ "type": ["string", "null"], "format": "date-time", "description": "Until when that is so, where it is known." });
+    let until = json!({ "type": ["string", "null"], "format": "date-time", "description": "Until when the result applies, if known." });
     json!({
         "type": "object", "description": "Why a user can or cannot sign in.",
         "required": ["canSignIn", "ways", "lines"],
         "properties": {
-            "canSignIn": { "type": "boolean", "description": "Whether there is a way in now." },
+            "canSignIn": { "type": "boolean", "description": "Whether the user can sign in now." },
             "ways": {
-                "type": "array", "description": "The ways in that are open now.",
+                "type": "array", "description": "The sign-in methods that are available now.",
                 "items": { "type": "string", "enum": ["Password", "Passkey", "AccessPass"] },
             },
             "lines": {
-                "type": "array", "description": "What is judged, in the order of a sign-in.",
+                "type": "array", "description": "The checks, in the order of a sign-in.",
                 "items": {
                     "type": "object", "required": ["check", "passes", "text", "until", "remedy"],
                     "properties": {
-                        "check": { "type": "string", "enum": CHECKS, "description": "What is judged." },
-                        "passes": { "type": "boolean", "description": "Whether it keeps nobody out." },
-                        "text": text("What was found, in words."),
+                        "check": { "type": "string", "enum": CHECKS, "description": "The check." },
+                        "passes": { "type": "boolean", "description": "Whether the check passes: it does not prevent the sign-in." },
+                        "text": text("The result of the check, in words."),
                         "until": until,
-                        "remedy": maybe("The operation that mends it."),
+                        "remedy": maybe("The operation that resolves the failed check."),
                     },
                 },
             },

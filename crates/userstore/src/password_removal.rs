@@ -21,8 +21,8 @@ static USERS: JsonForm = JsonForm {
     name: "UserIds",
     schema: || {
         json!({
-            "type": "array", "maxItems": MAX_BATCH, "description": "Users: each once.",
-            "items": { "type": "string", "format": "uuid", "description": "A user." },
+            "type": "array", "maxItems": MAX_BATCH, "description": "The ids of users. Each user is listed once.",
+            "items": { "type": "string", "format": "uuid", "description": "The id of a user." },
         })
     },
 };
@@ -43,13 +43,13 @@ pub static OPERATIONS: &[Op] = &[
         "RemovePasswordBatch",
         "/administration/User/password/remove/batch",
         remove,
-        "Takes the passwords away from users who are ready to live without, all or none; for 30 days they can be given back.",
+        "Removes the passwords of users who are ready for sign-in without a password, all or none. They can be restored for 30 days.",
     ),
     op(
         "RestorePasswordBatch",
         "/administration/User/password/restore/batch",
         restore,
-        "Gives back the passwords that were taken away from users in the last 30 days, all or none.",
+        "Restores the passwords that were removed from users in the last 30 days, all or none.",
     ),
 ];
 

@@ -39,15 +39,13 @@ pub static OPERATIONS: &[Op] = &[
         "/administration/User/synchronize",
         &USER,
         |call, tx| synchronize(call, tx, &MIRROR),
-        "Makes the platform's users the same as those of the store, some hundred in each transaction. A \
-         call that breaks off is simply repeated.",
+        "Updates the platform's users to match those of the store, some hundred in each transaction. A call that is interrupted can simply be repeated.",
     ),
     op(
         "SynchronizeAllGroups",
         "/administration/Group/synchronize",
         &GROUP,
         |call, tx| synchronize(call, tx, &GROUPS),
-        "Makes the platform's groups the same as those of the store, some hundred in each transaction. A \
-         call that breaks off is simply repeated.",
+        "Updates the platform's groups to match those of the store, some hundred in each transaction. A call that is interrupted can simply be repeated.",
     ),
 ];

@@ -13,15 +13,15 @@ use crate::{
 };
 
 record! {
-    /// What is to change of a user's state: at least one member besides the token.
+    /// The changes to a user's state. At least one member besides the concurrency token is required.
     pub struct UserState {
         /// Whether the user may sign in at all.
         is_user_active: Option<bool> = OPEN,
-        /// Whether the user is locked. False also zeroes the counters and ends a temporary lock.
+        /// Whether the user is locked. False also resets the counters of failed sign-ins and removes a temporary lock.
         is_user_locked: Option<bool> = OPEN,
-        /// Until when the user is locked.
+        /// Time until which the user is locked.
         locked_until: Option<Timestamp> = OPEN,
-        /// The user's concurrency token; when it is given, it must be the current one.
+        /// The user's concurrency token. If it is given, it must be the current one.
         concurrency_token: Option<Token> = OPEN.stored_as("expected_token"),
     }
 }
@@ -38,7 +38,7 @@ pub static OPERATIONS: &[Op] = &[
         "ResetAccessFailedCount",
         "/administration/User/{userId}/lockout/reset",
         Custom::writing(reset_lockout),
-        "Unlocks a user and forgets failed sign-ins.",
+        "Unlocks a user and resets the counters of failed sign-ins.",
     ),
     op(
         "SetUserState",
@@ -50,7 +50,7 @@ pub static OPERATIONS: &[Op] = &[
         "RestoreUserDeletionQuarantine",
         "/administration/User/{userId}/restore-deletion",
         Custom::writing(restore),
-        "Takes a user out of the deletion quarantine.",
+        "Restores a user from the deletion quarantine.",
     ),
     Op {
         status: 204,
@@ -58,7 +58,7 @@ pub static OPERATIONS: &[Op] = &[
             "EraseUser",
             "/administration/User/{userId}/erase",
             Custom::writing(erase).replying(chancery_resource::Reply::Empty),
-            "Erases a user at once and for good, with what the audit trail says of the person.",
+            "Erases a user immediately and permanently, including the user's personal data in the audit trail.",
         )
     }
     .sensitive()

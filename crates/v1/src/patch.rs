@@ -20,20 +20,20 @@ pub static MANY: JsonForm = JsonForm { name: "JsonPatches", schema: many };
 
 fn one() -> serde_json::Value {
     json!({
-        "type": "array", "description": "Operations that are done one after another (RFC 6902), all or none.",
+        "type": "array", "description": "The operations of a JSON Patch (RFC 6902). They are applied one after another, all or none.",
         "maxItems": 1000,
         "items": { "type": "object", "required": ["op", "path"], "properties": {
             "op": { "type": "string", "enum": ["add", "remove", "replace", "move", "copy", "test"] },
             "path": { "type": "string", "description": "A JSON Pointer (RFC 6901).", "examples": ["/name"] },
-            "from": { "type": ["string", "null"], "description": "Where move and copy take it from." },
-            "value": { "description": "What add and replace put there, and test compares with." },
+            "from": { "type": ["string", "null"], "description": "The source of move and copy." },
+            "value": { "description": "The value that add and replace write, and that test compares with." },
         } },
     })
 }
 
 fn many() -> serde_json::Value {
     json!({
-        "type": "array", "description": "Patches, each with the keys of those that it is for.",
+        "type": "array", "description": "Patches, each with the keys of the items that it applies to.",
         "items": { "type": "object", "required": ["ids", "patch"], "properties": {
             "ids": { "type": "array", "minItems": 1, "items": { "type": "string" } }, "patch": one(),
         } },

@@ -2,7 +2,7 @@
 
 use std::mem::discriminant;
 
-use chancery_resource::{Action, Body, Custom, Method, Op, Permit, Reply, Run, Shape};
+use chancery_resource::{Action, Body, Custom, Method, Op, Permit, Reply, Run, Shape, article};
 
 use crate::{
     patch::{self, patch_many, patch_one},
@@ -63,20 +63,34 @@ fn templates(key: &'static str) -> [Template; 12] {
     let (patching_all, upserting_all) =
         (many(patch_many, Body::JsonPatch(&patch::MANY)), many(upsert_many, Body::Resources));
     [
-        template(("Get", "s"), Get, "", A::List, &[A::List], "Lists every"),
-        template(("Create", ""), Post, "", A::Create, &[A::Create], "Creates a"),
-        template(("CreateOrUpdate", ""), Post, UPSERT, upserting, &[A::Replace], "Creates or replaces a"),
-        template(("Get", ""), Get, key, A::Read, &[A::Read, A::List], "Reads a"),
-        template(("Update", ""), Put, key, A::Replace, &[A::Replace], "Replaces a"),
-        template(("Delete", ""), Delete, key, A::Delete, &[A::Delete], "Deletes a"),
-        template(("Patch", ""), Patch, key, patching, &[A::Patch, A::Replace], "Changes, by a JSON Patch, a"),
+        template(("Get", "s"), Get, "", A::List, &[A::List], "Lists {name}s."),
+        template(("Create", ""), Post, "", A::Create, &[A::Create], "Creates {a} {name}."),
+        template(
+            ("CreateOrUpdate", ""),
+            Post,
+            UPSERT,
+            upserting,
+            &[A::Replace],
+            "Creates or replaces {a} {name}.",
+        ),
+        template(("Get", ""), Get, key, A::Read, &[A::Read, A::List], "Reads {a} {name}."),
+        template(("Update", ""), Put, key, A::Replace, &[A::Replace], "Replaces {a} {name}."),
+        template(("Delete", ""), Delete, key, A::Delete, &[A::Delete], "Deletes {a} {name}."),
+        template(
+            ("Patch", ""),
+            Patch,
+            key,
+            patching,
+            &[A::Patch, A::Replace],
+            "Changes {a} {name} by a JSON Patch.",
+        ),
         template(
             ("Update", "Batch"),
             Put,
             "/batch",
             A::ReplaceBatch,
             &[A::ReplaceBatch, A::Replace],
-            "Replaces, all or none, many of",
+            "Replaces many {name}s, all or none.",
         ),
         template(
             ("Create", "Batch"),
@@ -84,7 +98,7 @@ fn templates(key: &'static str) -> [Template; 12] {
             "/batch",
             A::CreateBatch,
             &[A::CreateBatch, A::Create],
-            "Creates, all or none, many of",
+            "Creates many {name}s, all or none.",
         ),
         template(
             ("Delete", "Batch"),
@@ -92,7 +106,7 @@ fn templates(key: &'static str) -> [Template; 12] {
             "/batch",
             A::DeleteBatch,
             &[A::DeleteBatch, A::Delete],
-            "Deletes, all or none, many of",
+            "Deletes many {name}s, all or none.",
         ),
         template(
             ("Patch", "Batch"),
@@ -100,7 +114,7 @@ fn templates(key: &'static str) -> [Template; 12] {
             "/batch",
             patching_all,
             &[A::Patch, A::Replace],
-            "Changes, all or none, many of",
+            "Changes many {name}s, all or none.",
         ),
         template(
             ("CreateOrUpdate", "Batch"),
@@ -108,7 +122,7 @@ fn templates(key: &'static str) -> [Template; 12] {
             "/createorupdate/batch",
             upserting_all,
             &[A::Replace],
-            "Creates or replaces, all or none, many of",
+            "Creates or replaces many {name}s, all or none.",
         ),
     ]
 }
@@ -123,7 +137,8 @@ pub fn pattern(resource: &Resource) -> Vec<Op> {
         let after = if after == "s" && shape.owner.is_some() { "Entries" } else { after };
         let successor = resource.successor(&template);
         let full_name = format!("{before}{name}{after}");
-        let (path, about) = (format!("{path}{end}"), format!("{about} {name}."));
+        let (path, about) =
+            (format!("{path}{end}"), about.replace("{a}", article(name)).replace("{name}", name));
         // an operation without a successor is for SystemAdmin alone
         let permit = successor.map_or(Permit::SystemAdmin, |op| op.permit);
         let op = Op::new(full_name.leak(), method, path.leak(), permit, shape, action, about.leak());

@@ -52,7 +52,7 @@ static USER: LazyLock<Shape> = LazyLock::new(|| {
         vec![
             Relation::new(
                 "userProfiles",
-                "What else is known of the user.",
+                "The profile entries of the user.",
                 ("(SELECT user_rid AS own, rid AS other FROM user_profile)", "own", "other"),
                 &NEW_PROFILE,
             )
@@ -69,7 +69,7 @@ static GROUP: LazyLock<Shape> = LazyLock::new(|| {
         vec![
             Relation::new(
                 "metadata",
-                "What else is known of the group.",
+                "The metadata entries of the group.",
                 ("(SELECT group_rid AS own, rid AS other FROM group_metadata)", "own", "other"),
                 &NEW_METADATA,
             )
@@ -152,9 +152,9 @@ pub fn second_list(resource: &Resource, end: &str) -> Option<Op> {
 }
 
 record! {
-    /// A first password, which the user must change.
+    /// An initial password, which the user must change.
     pub struct InitialPassword {
-        /// Until when it serves; the store's option InitialPasswordExpiration says when it is missing.
+        /// Time until which the password is valid. Without it, the store's option InitialPasswordExpiration applies.
         expiration: Option<Timestamp> = OPEN,
         /// The password.
         password: Password = OPEN,
@@ -170,11 +170,11 @@ record! {
 }
 
 record! {
-    /// A new password, and a token as the proof.
+    /// A new password, with a reset token as proof.
     pub struct ResetPasswordWithToken {
-        /// The token that was sent.
+        /// The reset token that was sent.
         token: ResetToken = OPEN,
-        /// The password to be.
+        /// The new password.
         password: Password = OPEN,
     }
 }

@@ -5,27 +5,27 @@ use chancery_resource::{Answer, Call, Problem, Sql, Tx, find_row, list_where};
 use uuid::Uuid;
 
 record! {
-    /// What came of a delivery: of a try, or of several events that were delivered one after another at the first try.
+    /// The result of a delivery attempt, or of several events that were delivered one after another at the first attempt.
     pub struct EventDelivery {
         /// Its number.
         id: i64 = KEY,
         /// The subscription.
         event_subscription_id: Uuid = SHOWN.stored_as("subscription_id"),
-        /// The id of the event; of several, of the last.
+        /// The id of the event. For several events, it is the id of the last one.
         event: ShortText = SHOWN.like("1795253400000001"),
         /// Its type.
         r#type: ShortText = SHOWN.stored_as("kind").named("type").like("platform.userstore.user.created"),
-        /// How many events were delivered; 0 where it failed.
+        /// The number of events that were delivered. It is 0 if the delivery failed.
         count: i64 = SHOWN,
-        /// Which try it was, from 1.
+        /// The number of the attempt, starting from 1.
         number: i64 = SHOWN,
-        /// When.
+        /// The date and time.
         tried_on: Timestamp = SHOWN,
-        /// The status of the receiver's answer.
+        /// The HTTP status of the receiver's response.
         status: Option<i64> = SHOWN,
-        /// Why it failed, never with what the receiver answered.
+        /// The reason for the failure. It never contains the receiver's response.
         reason: Option<ShortText> = SHOWN,
-        /// How long it took, in ms; of several, the longest.
+        /// The duration in milliseconds. For several events, it is the longest.
         duration: i64 = SHOWN,
     }
 }

@@ -42,7 +42,7 @@ macro_rules! event_subscription_operations {
                 WHO,
                 $shape,
                 A::Custom(TEST),
-                "Sends platform.event.test at once, and tells what came of it.",
+                "Sends a platform.event.test event immediately and returns the result.",
             )
             .added(),
             Op::new(
@@ -52,7 +52,7 @@ macro_rules! event_subscription_operations {
                 WHO,
                 $shape,
                 A::Custom(Custom::writing($crate::create_secret)),
-                "Makes a new secret, which only this answer shows. For 24 hours the former one signs, too.",
+                "Creates a new secret, which only this response contains. For 24 hours, requests are also signed with the former secret.",
             )
             .sensitive()
             .added(),
@@ -63,7 +63,7 @@ macro_rules! event_subscription_operations {
                 WHO,
                 $shape,
                 A::Custom(REPLAY),
-                "Sends events again, with the same ids, after what waits.",
+                "Sends events again, with the same ids, after the waiting deliveries.",
             )
             .answering(202, Reply::Json(&$crate::REPLAYED))
             .added(),
@@ -74,7 +74,7 @@ macro_rules! event_subscription_operations {
                 WHO,
                 $shape,
                 A::Custom(SKIP),
-                "Gives up what waits, and what comes before a cursor.",
+                "Skips to a cursor. The waiting deliveries and the events before it are discarded.",
             )
             .added(),
             Op::new(
@@ -84,7 +84,7 @@ macro_rules! event_subscription_operations {
                 WHO,
                 $deliveries,
                 A::Custom(Custom::listing($crate::list_deliveries)),
-                "Lists what came of deliveries in the last 7 days.",
+                "Lists the results of deliveries in the last 7 days.",
             )
             .added(),
         ]

@@ -28,9 +28,9 @@ pub static REPLAYED: JsonForm = JsonForm { name: "EventReplayed", schema: replay
 pub static SKIP: BodyForm = BodyForm::of::<EventSkip>("EventSkip");
 
 record! {
-    /// How far a subscription skips.
+    /// The position to which a subscription skips.
     pub struct EventSkip {
-        /// A cursor of the feed: the subscription goes on behind it, and what waits from before it is given up.
+        /// A cursor of the feed. The subscription continues after it, and waiting deliveries from before it are discarded.
         after: ShortText = OPEN,
     }
 }
@@ -321,12 +321,12 @@ pub fn skip(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
 
 fn tested_schema() -> serde_json::Value {
     json!({
-        "type": "object", "description": "What came of a test.", "required": ["delivered", "status", "durationMs", "problem"],
+        "type": "object", "description": "The result of a test.", "required": ["delivered", "status", "durationMs", "problem"],
         "properties": {
             "delivered": { "type": "boolean", "description": "Whether the receiver answered 2xx within 15 seconds." },
-            "status": { "type": ["integer", "null"], "description": "The status of its answer." },
-            "durationMs": { "type": "integer", "description": "How long it took." },
-            "problem": { "type": ["string", "null"], "description": "Why it was not delivered." },
+            "status": { "type": ["integer", "null"], "description": "The HTTP status of the response." },
+            "durationMs": { "type": "integer", "description": "The duration in milliseconds." },
+            "problem": { "type": ["string", "null"], "description": "The reason why the event was not delivered." },
         },
     })
 }
@@ -337,20 +337,20 @@ fn replay_schema() -> serde_json::Value {
     let moment = |about: &str| json!({ "type": "string", "format": "date-time", "description": about });
     let way = |members: serde_json::Value, required: &[&str]| json!({ "type": "object", "additionalProperties": false, "required": required, "properties": members });
     json!({
-        "description": "What is sent again, in one of four ways.",
+        "description": "The events to send again, selected in one of four ways.",
         "oneOf": [
-            way(json!({ "ids": { "type": "array", "minItems": 1, "maxItems": MAX_NAMED, "description": "The ids of events.",
+            way(json!({ "ids": { "type": "array", "minItems": 1, "maxItems": MAX_NAMED, "description": "The ids of the events.",
                 "items": { "type": "string", "pattern": "^[0-9]{1,18}$" } } }), &["ids"]),
             way(json!({ "after": cursor, "until": cursor }), &["after", "until"]),
-            way(json!({ "from": moment("Events of this time and later, by the time that they have."), "to": moment("Events before this time: what has it is not sent.") }), &["from", "to"]),
-            way(json!({ "dead": { "const": true, "description": "All that was given up." } }), &["dead"]),
+            way(json!({ "from": moment("Start time, inclusive. It is compared with the time of the events."), "to": moment("End time, exclusive. It is compared with the time of the events.") }), &["from", "to"]),
+            way(json!({ "dead": { "const": true, "description": "All deliveries that were given up." } }), &["dead"]),
         ],
     })
 }
 
 fn replayed_schema() -> serde_json::Value {
     json!({
-        "type": "object", "description": "What is sent again.", "required": ["count"],
-        "properties": { "count": { "type": "integer", "description": "How many events." } },
+        "type": "object", "description": "The result of a replay.", "required": ["count"],
+        "properties": { "count": { "type": "integer", "description": "The number of events that are sent again." } },
     })
 }

@@ -66,19 +66,19 @@ impl Waiting {
 /// A result of a try, or of several events that were delivered at once.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Attempt {
-    /// The id of the event; of several, of the last.
+    /// The id of the event. For several events, it is the id of the last one.
     pub event: String,
     /// Its type.
     pub kind: String,
-    /// How many events were delivered.
+    /// The number of events that were delivered.
     pub count: i64,
-    /// Which try it was, from 1.
+    /// The number of the attempt, starting from 1.
     pub number: i64,
     /// The status of the answer.
     pub status: Option<u16>,
-    /// Why it failed.
+    /// The reason for the failure.
     pub reason: Option<String>,
-    /// How long it took, in ms; of several, the longest.
+    /// The duration in milliseconds. For several events, it is the longest.
     pub duration: i64,
 }
 

@@ -23,14 +23,14 @@ id_types! {
 }
 
 choice_types! {
-    /// How deliveries keep to the order of events.
+    /// How deliveries preserve the order of events.
     EventOrdering {
         /// Later events of a subject wait behind one that is tried again.
         Subject,
         /// None waits for another.
         None,
     }
-    /// How deliveries fare.
+    /// The status of deliveries.
     EventStatus {
         /// Nothing is sent yet.
         Pending,
@@ -126,45 +126,46 @@ impl FieldType for EventHeaders {
 }
 
 record! {
-    /// Where events are sent, each as a signed request (Standard Webhooks 1.0).
+    /// An event subscription: a receiver to which events are sent, each as a signed request (Standard Webhooks 1.0).
     pub struct EventSubscription {
         /// The subscription.
         id: EventSubscriptionId = KEY,
         /// Its name.
         name: Name = OPEN,
-        /// Where events are sent: https, at port 443 or from 1024 on. The receiver must be on the public internet, or in a network that the operator allows.
+        /// The URL to which events are sent: https, at port 443 or a port from 1024 on. The receiver must be on the public internet, or in
+        /// a network that the operator allows.
         url: WebAddress = OPEN.like("https://receiver.example.com/events"),
-        /// The types of events that are sent, which may end in an asterisk; all where there are none.
+        /// The types of events that are sent. A type may end in an asterisk. If empty, all types are sent.
         types: EventTypes = OPEN.or(DefaultValue::Text("[]")),
-        /// Whether events are sent. Activate it once a test has succeeded: it begins there.
+        /// Whether events are sent. Activate the subscription after a test has succeeded. Events are sent from the activation on.
         is_active: bool = OPEN.or(DefaultValue::Bool(false)),
-        /// How deliveries fare.
+        /// The status of deliveries.
         status: EventStatus = DERIVED.or(DefaultValue::Text("Pending")),
-        /// How deliveries keep to the order of events.
+        /// How deliveries preserve the order of events.
         ordering: EventOrdering = OPEN.or(DefaultValue::Text("Subject")),
-        /// Who is told when it is disabled.
+        /// The e-mail address that is notified when the subscription is disabled.
         contact: Option<Email> = OPEN,
-        /// Headers that every request has. Their values are answered as null, and null keeps the value that is there.
+        /// The headers of every request. Their values are returned as null. In a request, null keeps the stored value.
         headers: EventHeaders = OPEN.or(DefaultValue::Text("{}")),
-        /// A cursor of the feed behind which it begins, in place of where it is activated.
+        /// A cursor of the feed after which the subscription starts, instead of at its activation.
         start_after: Option<ShortText> = FIXED.unstored(),
-        /// What signs the requests. It is returned when it is made and never again.
+        /// The secret with which requests are signed. It is returned when it is created and never again.
         secret: Option<ShortText> = SHOWN.unstored(),
-        /// The subscription of the platform whose events are sent; `Default` where that is the only one. A user store has none.
+        /// The platform subscription whose events are sent. It is `Default` if that is the only one. A user store has none.
         subscription_id: Option<Uuid> = FIXED,
-        /// The tenant whose events alone are sent.
+        /// The tenant to whose events the subscription is restricted.
         apply_to_tenant_id: Option<Uuid> = FIXED,
-        /// How many events were delivered.
+        /// The number of events that were delivered.
         delivered: i64 = DERIVED.or(DefaultValue::Int(0)),
-        /// How many deliveries wait for another try, or behind one; 1,001 where there are more.
+        /// The number of deliveries that wait for another attempt, or behind such a delivery. 1,001 means more than 1,000.
         waiting: i64 = DERIVED.or(DefaultValue::Int(0)),
-        /// How many deliveries were given up, and can be replayed; 1,001 where there are more.
+        /// The number of deliveries that were given up and can be replayed. 1,001 means more than 1,000.
         dead: i64 = DERIVED.or(DefaultValue::Int(0)),
         /// When a delivery last succeeded.
         last_success_on: Option<Timestamp> = DERIVED,
         /// When a delivery last failed.
         last_failure_on: Option<Timestamp> = DERIVED,
-        /// Why it failed.
+        /// The reason for the failure.
         last_failure: Option<ShortText> = DERIVED,
         /// The headers with their values.
         sealed_headers: Option<OptionValue> = HIDDEN.sealed(Sealing::Secret),
@@ -178,7 +179,7 @@ record! {
         tested_url: Option<WebAddress> = HIDDEN,
         /// Where it begins.
         begins_after: Option<ShortText> = HIDDEN,
-        /// Changes with every write to the subscription.
+        /// Concurrency token. It changes with every write to the subscription.
         concurrency_token: Token = SHOWN,
     }
 }

@@ -20,8 +20,8 @@ id_types! {
 }
 
 record! {
-    /// A person as the platform knows it, wherever it signs in. It is created by synchronizing a user
-    /// store, and follows that store.
+    /// A platform user: a person, regardless of where the person signs in. It is created by synchronizing a user store and kept in sync
+    /// with it.
     pub struct ApplicationUser {
         /// The platform user.
         id: ApplicationUserId = KEY,
@@ -31,11 +31,11 @@ record! {
         last_name: Option<Name> = SHOWN.folded(),
         /// E-mail address.
         email_address: Option<Email> = SHOWN.folded(),
-        /// The part of the organization that the person works in. User stores do not store it.
+        /// The person's organizational unit. User stores do not store it.
         organizational_unit: Option<Name> = SHOWN,
         /// Address of a picture of the person.
         picture: Option<Url> = SHOWN,
-        /// The platform user that the person reports to. User stores do not store it.
+        /// The person's manager, a platform user. User stores do not store it.
         manager_id: Option<ApplicationUserId> = SHOWN,
         /// The subscription of the instance that the user comes from.
         subscription_id: Uuid = HIDDEN,
@@ -51,7 +51,7 @@ record! {
         hidden_on: Option<Timestamp> = HIDDEN,
         /// The key of what the audit trail says of the user, sealed. It goes with the user.
         audit_key: Bytes = HIDDEN,
-        /// Changes with every write to the user.
+        /// Concurrency token. It changes with every write to the user.
         concurrency_token: Token = SHOWN,
     }
 }

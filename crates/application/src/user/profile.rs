@@ -11,15 +11,15 @@ use uuid::Uuid;
 use super::{APPLICATION_USER, ApplicationUserId};
 
 record! {
-    /// A key and value entry of a platform user who comes from no user store.
+    /// A key and value entry of a platform user who does not belong to a user store.
     pub struct ApplicationUserProfile {
         /// The platform user.
         application_user_id: ApplicationUserId = OWNER,
-        /// The entry's key, unique for the platform user; upper and lower case differ.
+        /// Key of the entry, unique for the platform user and case-sensitive.
         key: Key = KEY,
         /// Its value.
         value: Option<EntryValue> = OPEN,
-        /// Changes with every write to the entry.
+        /// Concurrency token. It changes with every write to the entry.
         concurrency_token: Token = SHOWN,
     }
 }
@@ -38,7 +38,7 @@ pub static APPLICATION_USER_PROFILE: Shape =
 pub const fn entries() -> Relation {
     Relation::new(
         "userProfiles",
-        "What the person answered at sign-ins, by key. Answers of users of a user store are in that store.",
+        "The person's answers to questionnaires at sign-in, by key. The answers of users of a user store are stored in that store.",
         ("platform_profile", "application_user_rid", "rid"),
         &APPLICATION_USER_PROFILE,
     )

@@ -208,8 +208,8 @@ mod tests {
         let stale: Vec<&String> = hints.keys().filter(|hint| !declared.contains(hint.as_str())).collect();
         assert!(stale.is_empty() && hints.len() > 100, "{stale:#?}");
         assert_eq!(
-            GERMAN.explanation("Whether its tokens hold the groups."),
-            "Ob ihre Token die Gruppen enthalten."
+            GERMAN.explanation("Whether the tokens of the client app contain the groups of the user."),
+            "Ob die Token der Client-App die Gruppen des Benutzers enthalten."
         );
         assert_eq!((GERMAN.explanation("New."), ENGLISH.explanation("New.")), ("", "New."));
     }

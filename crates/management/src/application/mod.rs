@@ -82,7 +82,7 @@ pub static OPERATIONS: &[Op] = &[
         "GetApplicationUsersByTenant",
         "/ApplicationUser/tenant/{tenantId}",
         OF_TENANT,
-        "Lists the platform users that come from the instances of a tenant.",
+        "Lists the platform users of the identity provider instances of a tenant.",
     ),
     user(
         "GetApplicationUsersByIdpInstance",
@@ -90,7 +90,7 @@ pub static OPERATIONS: &[Op] = &[
         A::Custom(Custom::listing(|call, tx| {
             list_of(call, tx, &IDP_INSTANCE, 0, ApplicationUser::IDP_INSTANCE_ID)
         })),
-        "Lists the platform users that come from an instance.",
+        "Lists the platform users of an identity provider instance.",
     ),
     group("GetApplicationGroups", "/ApplicationGroup", A::List, "Lists the platform groups."),
     group("GetApplicationGroup", "/ApplicationGroup/{id}", A::Read, "Reads a platform group."),
@@ -98,7 +98,7 @@ pub static OPERATIONS: &[Op] = &[
         "GetApplicationGroupsByTenant",
         "/ApplicationGroup/tenant/{tenantId}",
         OF_TENANT,
-        "Lists the platform groups that come from the instances of a tenant.",
+        "Lists the platform groups of the identity provider instances of a tenant.",
     ),
     group(
         "GetApplicationGroupsByIdpInstance",
@@ -106,7 +106,7 @@ pub static OPERATIONS: &[Op] = &[
         A::Custom(Custom::listing(|call, tx| {
             list_of(call, tx, &IDP_INSTANCE, 0, ApplicationGroup::IDP_INSTANCE_ID)
         })),
-        "Lists the platform groups that come from an instance.",
+        "Lists the platform groups of an identity provider instance.",
     ),
 ];
 

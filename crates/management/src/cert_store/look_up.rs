@@ -20,19 +20,19 @@ pub static OPERATIONS: &[Op] = &[
         "GetCertStoresByTypeAndSubscription",
         "/CertStore/type/{type}/subscription/{subscriptionId}",
         of_subscription,
-        "Lists the certificates of a type that are for a subscription.",
+        "Lists the certificates of a type that apply to a subscription.",
     ),
     op(
         "GetCertStoresByTypeAndTenant",
         "/CertStore/type/{type}/tenant/{tenantId}",
         of_tenant,
-        "Lists the certificates of a type that are for a tenant.",
+        "Lists the certificates of a type that apply to a tenant.",
     ),
     op(
         "GetCertStoresByTypeAndIdpInstance",
         "/CertStore/type/{type}/idpinstance/{idpInstanceId}",
         of_instance,
-        "Lists the certificates of a type that an instance works with.",
+        "Lists the certificates of a type that an identity provider instance uses.",
     ),
 ];
 

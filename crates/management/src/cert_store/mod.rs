@@ -84,11 +84,11 @@ impl CertType {
 record! {
     /// An upload, as distinct from the certificate that it holds.
     pub struct CertificateInput {
-        /// How it is written.
+        /// Format of the upload.
         format: CertificateStorageFormat = OPEN.or(DefaultValue::Text("Pkcs12")),
         /// The file: PEM as text, the others as base64.
         data: JsonText = OPEN,
-        /// The private key where it is in a file of its own: PEM as text, DER as base64.
+        /// The private key, if it is in a separate file: PEM as text, DER as base64.
         private_key: Option<JsonText> = OPEN,
         /// The password.
         password: Option<ShortText> = OPEN,
@@ -110,7 +110,7 @@ impl FieldType for CertificateInputText {
 }
 
 record! {
-    /// A certificate, perhaps with its private key.
+    /// A certificate, optionally with its private key.
     pub struct CertStore {
         /// The cert store.
         id: CertStoreId = KEY,
@@ -118,44 +118,44 @@ record! {
         name: Name = OPEN,
         /// What it is for.
         description: Option<Description> = OPEN,
-        /// What its certificate is for.
+        /// Use of the certificate.
         cert_type: CertType = OPEN,
-        /// The certificate. A body holds the file, as base64; an answer the certificate, as DER. One
-        /// that is absent or the same keeps the private key.
+        /// The certificate. Requests contain the file as base64, responses the certificate as DER. If the certificate is absent or
+        /// unchanged, the private key is kept.
         certificate: Option<Bytes> = OPEN,
         /// The password of the file. It is never returned.
         password: Option<ShortText> = OPEN.unstored(),
-        /// The parsed upload, in the place of certificate and password.
+        /// The parsed upload, instead of `certificate` and `password`.
         certificate_input: Option<CertificateInputText> = FIXED.unstored().write_only(),
-        /// SHA-1 over the certificate.
+        /// SHA-1 thumbprint of the certificate.
         thumbprint: Option<Name> = SHOWN.like("A9993E364706816ABA3E25717850C26C9CD0D89D"),
-        /// From when the certificate is valid.
+        /// Time from which the certificate is valid.
         valid_from: Option<Timestamp> = SHOWN,
-        /// Until when the certificate is valid.
+        /// Time until which the certificate is valid.
         valid_to: Option<Timestamp> = SHOWN,
-        /// Who issued the certificate (RFC 4514).
+        /// Distinguished name of the certificate issuer (RFC 4514).
         issuer: Option<Description> = SHOWN.like("CN=Example CA"),
-        /// Its number among its issuer's.
+        /// Serial number of the certificate.
         serial_number: Option<Name> = SHOWN.like("01"),
-        /// Whom the certificate is about (RFC 4514).
+        /// Distinguished name of the certificate subject (RFC 4514).
         subject: Option<Description> = SHOWN.like("CN=client.example.com"),
-        /// Whom it is for: what the targets say.
+        /// Level that the certificate applies to. It follows from `applyToSubscriptionId` and `applyToTenantId`.
         apply_to_type: Option<ApplyToType> = SHOWN,
-        /// The subscription that owns it; none of what is everyone's.
+        /// The subscription that owns the certificate. None for a global certificate.
         subscription_id: Option<SubscriptionId> = FIXED,
         /// The subscription that it is for.
         apply_to_subscription_id: Option<SubscriptionId> = OPEN,
         /// The tenant that it is for.
         apply_to_tenant_id: Option<TenantId> = OPEN,
-        /// How the file was written.
+        /// Format of the uploaded file.
         certificate_storage_format: CertificateStorageFormat = OPEN.or(DefaultValue::Text("Pkcs12")),
-        /// Whether the file was under a password.
+        /// Whether the file was protected by a password.
         certificate_password_protection: CertificatePasswordProtection = OPEN.or(DefaultValue::Text("None")),
-        /// Whether its private key is here.
+        /// Whether the private key of the certificate is stored here.
         certificate_has_private_key: bool = SHOWN.or(DefaultValue::Bool(false)).repeated(),
         /// The private key, encrypted.
         private_key: Option<JsonText> = HIDDEN.sealed(Sealing::Secret),
-        /// Changes with every write to the cert store.
+        /// Concurrency token. It changes with every write to the cert store.
         concurrency_token: Token = SHOWN,
     }
 }
@@ -193,10 +193,10 @@ static PROTECTION: Protection = Protection::new(
 );
 
 impl CertStore {
-    /// The instances that work with it.
+    /// The identity provider instances that use the certificate.
     pub const IDP_INSTANCES: Relation = Relation::new(
         "idpInstances",
-        "The instances that work with it.",
+        "The identity provider instances that use the certificate.",
         IDP_INSTANCE_CERT_STORE.reverse(),
         &IDP_INSTANCE,
     )

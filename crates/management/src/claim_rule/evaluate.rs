@@ -36,14 +36,14 @@ pub static OPERATIONS: &[Op] = &[Op::new(
             .taking(Body::Json(&BODY))
             .replying(Reply::Json(&REPLY)),
     ),
-    "Evaluates the rules in force on claims: where each goes, and the rules that it passed.",
+    "Evaluates the rules in force on claims. Returns the destination of each claim and the rules that it passed.",
 )
 .added()];
 
 fn body_schema() -> serde_json::Value {
     let id = |about: &str| json!({ "type": ["string", "null"], "format": "uuid", "description": about });
     json!({
-        "type": "object", "description": "Claims, and for whom.", "required": ["claims"], "additionalProperties": false,
+        "type": "object", "description": "Claims, and the target that they are evaluated for.", "required": ["claims"], "additionalProperties": false,
         "properties": {
             "claims": {
                 "type": "array", "maxItems": MAX_CLAIMS, "description": "The claims.",
@@ -53,17 +53,16 @@ fn body_schema() -> serde_json::Value {
                         "type": { "type": "string", "description": "Its type.", "examples": ["role"] },
                         "value": { "type": "string", "description": "Its value.", "examples": ["editor"] },
                         "source": { "type": ["string", "null"], "enum": ["Platform", "IdentityProvider", null],
-                            "description": "Whose it is; Platform where it is not said." },
+                            "description": "Source of the claim. Default: Platform." },
                     },
                 },
             },
             "clientAppId": id("The client app that a token is for."),
-            "idpInstanceId": id("The instance that the person comes from."),
+            "idpInstanceId": id("The identity provider instance of the person."),
             "tenantId": id("The tenant that the person signs in at."),
             "draft": { "anyOf": [{ "$ref": "#/components/schemas/ClaimRuleCreate" }, { "type": "null" }],
-                "description": "A rule that takes part as if it were saved, whatever it applies to: in the place of the rule \
-                    with its `id`, else beside the others, and then with the nil UUID. An inactive one is left out." },
-            "trace": { "type": ["boolean", "null"], "description": "Whether each step of each claim is told." },
+                "description": "A rule that is evaluated as if it were saved, whatever it applies to. It replaces the rule with its `id`. Without an `id`, it is added to the other rules with the nil UUID. An inactive rule is left out." },
+            "trace": { "type": ["boolean", "null"], "description": "Whether the response contains each step of each claim." },
         },
     })
 }

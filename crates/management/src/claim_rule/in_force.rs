@@ -25,7 +25,7 @@ static COMPILED: RuleSetCache = RuleSetCache::new();
 pub struct RuleScope {
     /// The client app that tokens are for, with its row number.
     pub app: Option<(Uuid, i64)>,
-    /// The instance that the person comes from.
+    /// The identity provider instance of the person.
     pub instance: Option<Uuid>,
     /// The tenant that the person signs in at.
     pub tenant: Option<Uuid>,

@@ -102,51 +102,51 @@ choice_types! {
 }
 
 record! {
-    /// A rule about claims: what people are, as tokens state it.
+    /// A claim rule: a rule for the claims about users in tokens.
     pub struct ClaimRule {
         /// The rule.
         id: ClaimRuleId = KEY,
         /// Its name.
         name: Name = OPEN,
-        /// What it does.
+        /// Type of the rule.
         rule_type: RuleType = OPEN,
-        /// What of a claim is matched.
+        /// The part of a claim that is matched.
         filter_target: ClaimTarget = OPEN.or(DefaultValue::Text("ClaimType")),
-        /// What of a claim is rewritten.
+        /// The part of a claim that is rewritten.
         transform_target: ClaimTarget = OPEN.or(DefaultValue::Text("ClaimType")),
-        /// Where it applies.
+        /// Level at which the rule applies.
         rule_level: RuleLevel = OPEN,
-        /// Where its claims go.
+        /// Destination of the claims: ID tokens, access tokens, both or none.
         destination: Destination = OPEN.or(DefaultValue::Text("IdTokenAndAccessToken")),
-        /// Whose claims it looks at.
+        /// Source of the claims that the rule evaluates.
         input_source: InputSource = OPEN.or(DefaultValue::Text("All")),
-        /// When its claims are disclosed.
+        /// When the claims of the rule are disclosed.
         disclosure_mode: DisclosureMode = OPEN.or(DefaultValue::Text("Always")),
-        /// Rules of one priority run on the same claims; a lower one runs first.
+        /// Priority of the rule. Rules of the same priority run on the same claims. A lower priority runs first.
         priority: i64 = OPEN.or(DefaultValue::Int(0)),
-        /// The pattern of the types that it matches; an empty one matches all.
+        /// Pattern of the claim types that the rule matches. An empty pattern matches all types.
         type_evaluation_rule: Option<PatternText> = OPEN,
-        /// The pattern of the values that it matches; an empty one matches all.
+        /// Pattern of the claim values that the rule matches. An empty pattern matches all values.
         value_evaluation_rule: Option<PatternText> = OPEN,
-        /// The pattern of what is rewritten of a type.
+        /// Pattern of the part of the type that is rewritten.
         type_transformation_rule: Option<PatternText> = OPEN,
-        /// The pattern of what is rewritten of a value.
+        /// Pattern of the part of the value that is rewritten.
         value_transformation_rule: Option<PatternText> = OPEN,
-        /// What it is rewritten to; of a rule that adds, the claim's type.
+        /// Replacement for the rewritten part of the type. For a rule of type Add: the type of the claim.
         type_transformation_replacement: Option<PatternText> = OPEN,
-        /// What it is rewritten to; of a rule that adds, the claim's value.
+        /// Replacement for the rewritten part of the value. For a rule of type Add: the value of the claim.
         value_transformation_replacement: Option<PatternText> = OPEN,
-        /// Whether it is used.
+        /// Whether the rule is active.
         is_active: bool = OPEN.or(DefaultValue::Bool(true)),
-        /// The subscription that owns it; `Default` where that is the only one.
+        /// The subscription that owns the rule. Default: `Default`, if it is the only subscription.
         subscription_id: Option<SubscriptionId> = FIXED,
-        /// The instance whose people it is about.
+        /// The identity provider instance whose users the rule applies to.
         apply_to_idp_instance_id: Option<IdpInstanceId> = OPEN,
-        /// The subscription that it applies to; the owning one where none is given.
+        /// The subscription that the rule applies to. Default: the subscription that owns it.
         apply_to_subscription_id: Option<SubscriptionId> = OPEN,
         /// The tenant that it applies to.
         apply_to_tenant_id: Option<TenantId> = OPEN,
-        /// Changes with every write to the rule.
+        /// Concurrency token. It changes with every write to the rule.
         concurrency_token: Token = SHOWN,
     }
 }
@@ -223,10 +223,10 @@ impl Rules for ClaimRule {
 }
 
 impl ClaimRule {
-    /// The client apps that a rule of their level applies to.
+    /// The client apps that a rule of level ClientApp or ClientAppIdpInstance applies to.
     pub const CLIENT_APPS: Relation = Relation::new(
         "clientApps",
-        "The client apps that a rule of their level applies to.",
+        "The client apps that a rule of level ClientApp or ClientAppIdpInstance applies to.",
         CLIENT_APP_CLAIM_RULE.reverse(),
         &CLIENT_APP,
     )

@@ -10,7 +10,7 @@ pub struct Evaluation {
     pub outcome: Outcome,
     /// The steps, if a trace was requested.
     pub steps: Option<Vec<TraceStep>>,
-    /// The rules in force, in the order of running.
+    /// The rules in force, in the order in which they run.
     pub in_force: Vec<Uuid>,
 }
 
@@ -60,7 +60,8 @@ fn step(step: &TraceStep) -> Value {
 /// The schema of a claim, with further members.
 fn claim_schema(about: &str, is_nullable: bool, more: Value) -> Value {
     let mut properties = Map::new();
-    for (name, about) in [("type", "Its type."), ("value", "Its value."), ("source", "Whose it is.")] {
+    for (name, about) in [("type", "Its type."), ("value", "Its value."), ("source", "Source of the claim.")]
+    {
         properties.insert(name.to_owned(), json!({ "type": "string", "description": about }));
     }
     if let Value::Object(more) = more {
@@ -75,22 +76,21 @@ fn claim_schema(about: &str, is_nullable: bool, more: Value) -> Value {
 pub fn schema() -> Value {
     let uuid = json!({ "type": "string", "format": "uuid" });
     let out = json!({
-        "destination": { "type": "string", "description": "Where it goes." },
+        "destination": { "type": "string", "description": "Destination of the claim." },
         "onRequest": { "type": "boolean", "description": "Whether it is disclosed only when requested." },
-        "rules": { "type": "array", "description": "The rules that it passed, in order.", "items": uuid },
+        "rules": { "type": "array", "description": "The rules that the claim passed, in order.", "items": uuid },
     });
     json!({
-        "type": "object", "description": "What became of the claims.", "required": ["claims", "inForce"],
+        "type": "object", "description": "The result of the evaluation.", "required": ["claims", "inForce"],
         "properties": {
             "claims": {
-                "type": "array", "description": "The claims, where they go and what they passed.",
+                "type": "array", "description": "The resulting claims, with their destinations and the rules that they passed.",
                 "items": claim_schema("A claim.", false, out),
             },
-            "inForce": { "type": "array", "description": "The rules in force, in the order of running.", "items": uuid },
+            "inForce": { "type": "array", "description": "The rules in force, in the order in which they run.", "items": uuid },
             "steps": {
                 "type": "array", "items": step_schema(),
-                "description": "What rules did with claims, in the order of running, where `trace` asks for it. Where a \
-                    group of rules forwards nothing of a claim, each of its rules that could have dropped it.",
+                "description": "The effects of rules on claims, in the order in which the rules run, if `trace` is true. If a group of rules forwards nothing of a claim, there is a step for each of its rules that could have dropped the claim.",
             },
         },
     })
@@ -101,10 +101,10 @@ fn step_schema() -> Value {
         "type": "object", "required": ["rule", "priority", "effect", "claim", "became"],
         "properties": {
             "rule": { "type": "string", "format": "uuid", "description": "The rule." },
-            "priority": { "type": "integer", "description": "Its priority, which is its group." },
-            "effect": { "type": "string", "enum": ["Passed", "Changed", "Dropped", "Added"], "description": "What it did." },
-            "claim": claim_schema("The claim as it came to the group; an added one as it left.", false, Value::Null),
-            "became": claim_schema("What a rule that changed it forwarded.", true, Value::Null),
+            "priority": { "type": "integer", "description": "Priority of the rule, which identifies its group." },
+            "effect": { "type": "string", "enum": ["Passed", "Changed", "Dropped", "Added"], "description": "Effect of the rule on the claim." },
+            "claim": claim_schema("The claim before the group of rules ran. For an added claim: the claim after it.", false, Value::Null),
+            "became": claim_schema("The claim that the rule forwarded, if the rule changed it.", true, Value::Null),
         },
     })
 }

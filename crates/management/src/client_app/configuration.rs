@@ -43,29 +43,30 @@ choice_types! {
 const NO: DefaultValue = DefaultValue::Bool(false);
 
 record! {
-    /// How a client app proves who it is. While there is none it is by its secret, in the header.
+    /// Client authentication of a client app. Without a configuration, the client app authenticates with its secret in the header
+    /// (`client_secret_basic`).
     pub struct ClientAppAuthenticationConfiguration {
         /// The client app.
         client_app_id: ClientAppId = KEY,
-        /// How it proves who it is.
+        /// Client authentication method.
         token_endpoint_auth_method: TokenEndpointAuthMethod = OPEN.or(DefaultValue::Text("client_secret_basic")),
-        /// Whether its tokens are bound to its certificate (RFC 8705).
+        /// Whether the tokens of the client app are bound to its client certificate (RFC 8705).
         require_certificate_bound_access_tokens: bool = OPEN.or(NO),
-        /// Whether its tokens are bound to a key that it shows (RFC 9449).
+        /// Whether the tokens of the client app are bound to a key for which it proves possession (DPoP, RFC 9449).
         dpop_bound_access_tokens: bool = OPEN.or(NO),
-        /// Whether what it shows must hold a nonce of this server.
+        /// Whether DPoP proofs must contain a nonce of this server.
         require_dpop_nonce: bool = OPEN.or(NO),
-        /// The subject of its certificate (RFC 4514).
+        /// Subject of the client certificate, a distinguished name (RFC 4514).
         tls_client_auth_subject_dn: Option<CertificateName> = OPEN,
-        /// A DNS name in its certificate.
+        /// A DNS name in the client certificate (subject alternative name).
         tls_client_auth_san_dns: Option<CertificateName> = OPEN,
-        /// A URI in its certificate.
+        /// A URI in the client certificate (subject alternative name).
         tls_client_auth_san_uri: Option<CertificateName> = OPEN,
-        /// An IP address in its certificate.
+        /// An IP address in the client certificate (subject alternative name).
         tls_client_auth_san_ip: Option<CertificateName> = OPEN,
-        /// An e-mail address in its certificate.
+        /// An e-mail address in the client certificate (subject alternative name).
         tls_client_auth_san_email: Option<CertificateName> = OPEN,
-        /// Changes with every write to the configuration.
+        /// Concurrency token. It changes with every write to the configuration.
         concurrency_token: Token = SHOWN,
     }
 }

@@ -11,23 +11,23 @@ id_types! {
 }
 
 record! {
-    /// An identity at another issuer by which a client app can prove itself (RFC 7523).
+    /// A federated identity: an identity at another issuer with which a client app can authenticate (RFC 7523).
     pub struct ClientAppFederatedIdentity {
         /// The federated identity.
         id: ClientAppFederatedIdentityId = KEY,
         /// Its name, unique for the client app.
         name: Name = OPEN,
-        /// Who vouches for it.
+        /// The issuer (`iss`) of the identity.
         issuer: Url = OPEN,
-        /// Its name there.
+        /// The subject (`sub`) at the issuer.
         subject: Identifier = OPEN,
-        /// Whom its tokens must be meant for.
+        /// Required audience (`aud`) of the tokens.
         audience: Option<Identifier> = OPEN,
         /// What it is for.
         description: Option<Description> = OPEN,
         /// The client app.
         client_app_id: ClientAppId = FIXED,
-        /// Changes with every write to the federated identity.
+        /// Concurrency token. It changes with every write to the federated identity.
         concurrency_token: Token = SHOWN,
     }
 }

@@ -43,33 +43,33 @@ choice_types! {
 }
 
 record! {
-    /// Keys of a client app's own: a JWK set, the address of one, or a certificate.
+    /// A key set of a client app: a JWK set, the address of a JWK set, or a certificate.
     pub struct ClientAppKeySet {
         /// The key set.
         id: ClientAppKeySetId = KEY,
         /// Its name, unique for the client app.
         name: Option<Name> = OPEN,
-        /// What the keys are for.
+        /// Use of the keys.
         key_use: KeyUse = OPEN.named("use"),
-        /// The keys as a JWK set (RFC 7517): public ones only.
+        /// The keys as a JWK set (RFC 7517). It contains only public keys.
         jwks: Option<JwksText> = OPEN,
-        /// Where the keys are.
+        /// Address of the JWK set.
         jwks_uri: Option<Url> = OPEN,
-        /// A certificate with the key, DER.
+        /// A certificate that contains the key, in DER format.
         certificate: Option<Bytes> = OPEN,
-        /// Which of the keys; all of them where it is empty.
+        /// Key ID (`kid`) of the key to use. If empty, all keys are used.
         kid: Option<Identifier> = OPEN,
-        /// The only algorithm that the keys are used with, where there is one.
+        /// The only algorithm that the keys are used with, if set.
         algorithm: Option<Name> = OPEN.like("ES256"),
-        /// Where it stands: from Pending to Active to Retiring to Retired, and from any to Revoked.
+        /// Status of the key set. It changes from Pending to Active to Retiring to Retired, and from any status to Revoked.
         status: KeySetStatus = OPEN.or(DefaultValue::Text("Pending")),
-        /// From when it can be used.
+        /// Time from which the key set can be used.
         valid_from: Option<Timestamp> = OPEN,
-        /// Until when it can be used.
+        /// Time until which the key set can be used.
         valid_to: Option<Timestamp> = OPEN,
         /// The client app.
         client_app_id: ClientAppId = FIXED,
-        /// Changes with every write to the key set.
+        /// Concurrency token. It changes with every write to the key set.
         concurrency_token: Token = SHOWN,
     }
 }

@@ -14,11 +14,11 @@ record! {
     pub struct ClientAppMetadata {
         /// The client app.
         client_app_id: ClientAppId = OWNER,
-        /// The entry's key, unique for the client app; upper and lower case differ.
+        /// Key of the entry, unique for the client app and case-sensitive.
         key: Key = KEY,
         /// Its value.
         value: Option<EntryValue> = OPEN,
-        /// Changes with every write to the entry.
+        /// Concurrency token. It changes with every write to the entry.
         concurrency_token: Token = SHOWN,
     }
 }

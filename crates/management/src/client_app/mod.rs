@@ -71,7 +71,7 @@ choice_types! {
         /// A reference for introspection (RFC 7662).
         Reference,
     }
-    /// A profile of rules beyond those of OAuth.
+    /// Security profile with requirements beyond those of OAuth.
     SecurityProfile {
         /// None.
         None,
@@ -165,91 +165,91 @@ const YES: DefaultValue = DefaultValue::Bool(true);
 const NO: DefaultValue = DefaultValue::Bool(false);
 
 record! {
-    /// What asks for tokens, for itself or for people.
+    /// A client app: an OAuth client that requests tokens for itself or for users.
     pub struct ClientApp {
         /// The client app.
         id: ClientAppId = KEY,
         /// Its name, unique in the subscription without regard to case.
         name: Name = OPEN.folded(),
-        /// When people are asked whether it may act for them.
+        /// When users are asked to consent to access by the client app.
         access_grant_consent: AccessGrantConsent = OPEN.or(DefaultValue::Text("Implicit")),
-        /// Whether people are asked before they are signed out.
+        /// Whether users are asked for consent before they are signed out.
         logout_consent: LogoutConsent = OPEN.or(DefaultValue::Text("Implicit")),
-        /// Whether it gets tokens for its own resources only.
+        /// Whether the client app can obtain tokens only for its own resources.
         resource_filter_enabled: bool = OPEN.or(NO),
-        /// Whether it gets its own scopes only.
+        /// Whether the client app can be granted only its own scopes.
         scope_filter_enabled: bool = OPEN.or(NO),
-        /// Its home page.
+        /// Address of the client app's home page.
         client_uri: Option<WebAddress> = OPEN,
-        /// Its picture.
+        /// Address of the client app's logo.
         logo_uri: Option<WebAddress> = OPEN,
-        /// Where it is notified of a sign-out, by the server.
+        /// Back-channel logout URI: the server notifies the client app there of a sign-out.
         backchannel_logout_uri: Option<WebAddress> = OPEN,
-        /// Whether the notification must name the session.
+        /// Whether the logout notification must contain the session ID (`sid`).
         backchannel_logout_session_required: bool = OPEN.or(NO),
-        /// Where it is notified of a sign-out, by the browser.
+        /// Front-channel logout URI: the browser notifies the client app there of a sign-out.
         frontchannel_logout_uri: Option<WebAddress> = OPEN,
-        /// Whether the notification must name the session.
+        /// Whether the logout notification must contain the session ID (`sid`).
         frontchannel_logout_session_required: bool = OPEN.or(NO),
-        /// Whether it may get and use tokens.
+        /// Whether the client app may obtain and use tokens.
         enabled: bool = OPEN.or(YES),
-        /// Whether it cannot keep a secret (RFC 6749, section 2.1).
+        /// Whether the client app is a public client, which cannot keep a secret (RFC 6749, section 2.1).
         is_public: bool = OPEN.or(NO),
-        /// Whether it runs on the person's own device.
+        /// Whether the client app is a native app, which runs on the user's own device.
         is_native_application: bool = OPEN.or(NO),
-        /// The response types it may ask for, separated by commas.
+        /// The response types (`response_type`) that the client app may request, separated by commas.
         allowed_response_types: Name = OPEN.or(DefaultValue::Text("code")).like("code"),
         /// Whether only authorized users and groups may use it.
         is_restricted: bool = OPEN.or(NO),
-        /// Whether its tokens hold the groups.
+        /// Whether the tokens of the client app contain the groups of the user.
         include_groups_claims: bool = OPEN.or(NO),
-        /// Whether people of other subscriptions may use it.
+        /// Whether users of other subscriptions may use the client app.
         allow_cross_subscription: bool = OPEN.or(NO),
-        /// Whether it gets tokens for people.
+        /// Whether the client app can obtain tokens for users.
         allow_user_login: bool = OPEN.or(YES),
-        /// Whether it gets tokens for itself.
+        /// Whether the client app can obtain tokens for itself (client credentials grant).
         allow_client_credential_login: bool = OPEN.or(NO),
-        /// What its access tokens are.
+        /// Type of the access tokens of the client app.
         access_token_type: AccessTokenType = OPEN.or(DefaultValue::Text("Jwt")),
-        /// A profile of rules beyond those of OAuth.
+        /// Security profile with requirements beyond those of OAuth.
         security_profile: SecurityProfile = OPEN.or(DefaultValue::Text("None")),
-        /// What people are called to it.
+        /// Type of the subject identifiers (`sub`) of users for the client app.
         subject_type: SubjectType = OPEN.or(DefaultValue::Text("Public")),
-        /// Where its redirect URIs are listed, when they are on several hosts.
+        /// Sector identifier URI: address of the list of the redirect URIs, if they have several hosts.
         sector_identifier_uri: Option<Url> = OPEN,
-        /// Whether its access tokens are encrypted; empty takes the server's setting.
+        /// Whether the access tokens of the client app are encrypted. If empty, the server's setting applies.
         access_token_encryption_enabled_override: Option<bool> = OPEN,
-        /// How the keys of ID tokens are encrypted to it.
+        /// Key management algorithm (JWE `alg`) for encrypting ID tokens to the client app.
         id_token_encrypted_response_alg: Option<EncryptionAlgorithm> = OPEN,
-        /// How ID tokens are encrypted.
+        /// Content encryption algorithm (JWE `enc`) of ID tokens.
         id_token_encrypted_response_enc: Option<ContentEncryption> = OPEN,
-        /// How the keys of user info are encrypted to it.
+        /// Key management algorithm (JWE `alg`) for encrypting UserInfo responses to the client app.
         userinfo_encrypted_response_alg: Option<EncryptionAlgorithm> = OPEN,
-        /// How user info is encrypted.
+        /// Content encryption algorithm (JWE `enc`) of UserInfo responses.
         userinfo_encrypted_response_enc: Option<ContentEncryption> = OPEN,
-        /// How the keys of introspection answers are encrypted to it.
+        /// Key management algorithm (JWE `alg`) for encrypting introspection responses to the client app.
         introspection_encrypted_response_alg: Option<EncryptionAlgorithm> = OPEN,
-        /// How introspection answers are encrypted.
+        /// Content encryption algorithm (JWE `enc`) of introspection responses.
         introspection_encrypted_response_enc: Option<ContentEncryption> = OPEN,
-        /// Whether it must push its authorization requests (RFC 9126).
+        /// Whether the client app must use pushed authorization requests (RFC 9126).
         require_pushed_authorization_requests: bool = OPEN.or(NO),
-        /// How it must sign request objects (RFC 9101).
+        /// Required signing algorithm of the client app's request objects (RFC 9101).
         request_object_signing_alg: Option<SigningAlgorithm> = OPEN,
-        /// How the keys of its request objects are encrypted.
+        /// Key management algorithm (JWE `alg`) of the client app's request objects.
         request_object_encryption_alg: Option<EncryptionAlgorithm> = OPEN,
-        /// How its request objects are encrypted.
+        /// Content encryption algorithm (JWE `enc`) of the client app's request objects.
         request_object_encryption_enc: Option<ContentEncryption> = OPEN,
-        /// Whether it may use device codes (RFC 8628).
+        /// Whether the client app may use the device authorization grant (RFC 8628).
         allow_device_authorization_grant: bool = OPEN.or(NO),
-        /// Whether its authorization requests need PKCE.
+        /// Whether authorization requests of the client app must use PKCE.
         pkce: Pkce = OPEN.or(DefaultValue::Text("AsTenant")),
-        /// Which claims of the person its ID tokens have.
+        /// The claims about the user that ID tokens for the client app contain.
         id_token_claims: IdTokenClaims = OPEN.or(DefaultValue::Text("Scopes")),
-        /// When it gets refresh tokens for people.
+        /// When the client app receives refresh tokens for users.
         refresh_tokens: RefreshTokens = OPEN.or(DefaultValue::Text("OfflineAccess")),
-        /// The subscription; `Default` where that is the only one.
+        /// The subscription. If it is missing and `Default` is the only one, `Default` applies.
         subscription_id: Option<SubscriptionId> = FIXED,
-        /// Changes with every write to the client app.
+        /// Concurrency token. It changes with every write to the client app.
         concurrency_token: Token = SHOWN,
     }
 }
@@ -259,10 +259,10 @@ static ASSIGNED: Reach =
     Reach::Assigned(ClientApp::SUBSCRIPTION_ID.field(), "tenant_client_app", "client_app_rid");
 
 impl ClientApp {
-    /// Entries about it, by key.
+    /// The metadata entries, by key.
     const METADATA: Relation = Relation::new(
         "metadata",
-        "Entries about it, by key.",
+        "The metadata entries, by key.",
         ("client_app_metadata", "client_app_rid", "rid"),
         &metadata::CLIENT_APP_METADATA,
     )
@@ -312,14 +312,18 @@ impl ClientApp {
         &CLIENT_APP,
     )
     .guarded(within_subscription);
-    /// The tenants that have it.
-    pub const TENANTS: Relation =
-        Relation::new("tenants", "The tenants that have it.", TENANT_CLIENT_APP.reverse(), &TENANT)
-            .guarded(within_subscription);
-    /// The identity provider instances offered for it.
+    /// The tenants to which it is assigned.
+    pub const TENANTS: Relation = Relation::new(
+        "tenants",
+        "The tenants to which it is assigned.",
+        TENANT_CLIENT_APP.reverse(),
+        &TENANT,
+    )
+    .guarded(within_subscription);
+    /// The identity provider instances offered for sign-in to the client app.
     pub const IDP_INSTANCES: Relation = Relation::new(
         "idpInstances",
-        "The identity provider instances offered for it.",
+        "The identity provider instances offered for sign-in to the client app.",
         IDP_INSTANCE_CLIENT_APP.reverse(),
         &IDP_INSTANCE,
     )
@@ -327,7 +331,7 @@ impl ClientApp {
     /// The second factors that it requires.
     pub const MFA_INSTANCES: Relation = Relation::new(
         "mfaInstances",
-        "The second factors asked for it.",
+        "The second factors required for sign-in to the client app.",
         CLIENT_APP_MFA_INSTANCE.forward(),
         &MFA_INSTANCE,
     )
@@ -353,7 +357,7 @@ pub static CLIENT_APP: Shape =
                 &[
                     children!(
                         "clientAppRedirectUris",
-                        "Where people are sent back to.",
+                        "The redirect URIs of the client app.",
                         "client_app",
                         "client_app_redirect_uri",
                         "client_app_id",
@@ -361,7 +365,7 @@ pub static CLIENT_APP: Shape =
                     ),
                     children!(
                         "clientAppKeySets",
-                        "Its own keys.",
+                        "The client app's own key sets.",
                         "client_app",
                         "client_app_key_set",
                         "client_app_id",
@@ -369,7 +373,7 @@ pub static CLIENT_APP: Shape =
                     ),
                     children!(
                         "clientAppResources",
-                        "The resources it gets tokens for.",
+                        "The resources for which the client app can obtain tokens.",
                         "client_app",
                         "client_app_resource",
                         "client_app_id",
@@ -377,7 +381,7 @@ pub static CLIENT_APP: Shape =
                     ),
                     children!(
                         "clientAppSecrets",
-                        "Its secrets, without their values.",
+                        "The secrets of the client app, without their values.",
                         "client_app",
                         "client_app_secret",
                         "client_app_id",
@@ -385,7 +389,7 @@ pub static CLIENT_APP: Shape =
                     ),
                     children!(
                         "clientAppRequestUris",
-                        "Where its request objects are.",
+                        "The request URIs of the client app: the addresses of its request objects.",
                         "client_app",
                         "client_app_request_uri",
                         "client_app_id",
@@ -393,7 +397,7 @@ pub static CLIENT_APP: Shape =
                     ),
                     children!(
                         "clientAppFederatedIdentities",
-                        "Whose tokens stand for its own secret.",
+                        "The federated identities of the client app, whose tokens can be used instead of its own secret.",
                         "client_app",
                         "client_app_federated_identity",
                         "client_app_id",
@@ -403,7 +407,7 @@ pub static CLIENT_APP: Shape =
                     ClientApp::CLAIM_RULES,
                     children!(
                         "clientAppScopes",
-                        "The scopes it gets.",
+                        "The scopes that the client app can be granted.",
                         "client_app",
                         "client_app_scope",
                         "client_app_id",
@@ -417,7 +421,7 @@ pub static CLIENT_APP: Shape =
                     ClientApp::MFA_INSTANCES,
                     children!(
                         "clientAppAuthenticationConfiguration",
-                        "How it proves who it is; null while it is as usual.",
+                        "Client authentication of the client app. Null while the default applies.",
                         "client_app",
                         "client_app_authentication_configuration",
                         "client_app_id",

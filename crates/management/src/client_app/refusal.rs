@@ -11,25 +11,25 @@ id_types! {
 }
 
 record! {
-    /// A kind of refused requests of a client app: those to one endpoint with one error.
+    /// Refused requests of a client app to the same endpoint with the same error.
     pub struct ClientAppRefusal {
         /// The entry.
         id: ClientAppRefusalId = KEY,
         /// The client app.
         client_app_id: ClientAppId = SHOWN,
-        /// The endpoint, as its path below the issuer.
+        /// Path of the endpoint below the issuer.
         endpoint: Name = SHOWN,
-        /// The code of the error.
+        /// The error code.
         error: Name = SHOWN,
-        /// What was wrong, for developers.
+        /// Reason for the refusal, for developers.
         reason: ShortText = SHOWN,
         /// The parameters that were sent, without secrets.
         sent: ShortText = SHOWN,
-        /// What was registered of the client app then, without secrets.
+        /// The client app's registered settings at that time, without secrets.
         registered: ShortText = SHOWN,
         /// When a request of this kind was first refused.
         first_on: Timestamp = SHOWN,
-        /// When a request of this kind was last recorded: within an hour it is recorded once.
+        /// When a request of this kind was last recorded. Such requests are recorded at most once an hour.
         last_on: Timestamp = SHOWN,
     }
 }

@@ -27,22 +27,21 @@ id_types! {
 }
 
 record! {
-    /// What a client app may do here. CustomerAdmin and SubscriptionAdmin are those of its own
-    /// customer and subscription.
+    /// A role of a client app on this server. CustomerAdmin and SubscriptionAdmin apply to its own customer and subscription.
     pub struct ClientAppRole {
         /// The role.
         id: ClientAppRoleId = KEY,
-        /// What may be done.
+        /// The assigned role.
         role_type: RoleType = OPEN,
-        /// The tenant, of a TenantAdmin or an ApplicationDataReader.
+        /// The tenant to which the role applies, for a TenantAdmin or an ApplicationDataReader.
         apply_to_tenant_id: Option<TenantId> = OPEN,
-        /// The instance, of a UserStoreAdmin or an ApplicationDataReader.
+        /// The identity provider instance to which the role applies, for a UserStoreAdmin or an ApplicationDataReader.
         apply_to_idp_instance_id: Option<IdpInstanceId> = OPEN,
         /// The client app.
         client_app_id: ClientAppId = FIXED,
         /// What it applies to, as text.
         target_key: Name = HIDDEN.or(DefaultValue::Text("")),
-        /// Changes with every write to the role.
+        /// Concurrency token. It changes with every write to the role.
         concurrency_token: Token = SHOWN,
     }
 }

@@ -16,38 +16,37 @@ id_types! {
 }
 
 record! {
-    /// A scope that a client app gets (RFC 6749, section 3.3).
+    /// A scope that a client app can be granted (RFC 6749, section 3.3).
     pub struct ClientAppScope {
         /// The scope.
         id: ClientAppScopeId = KEY,
-        /// What it is called in requests, unique for the client app.
+        /// Scope value in requests, unique for the client app.
         key: Key = OPEN,
-        /// Its name; the key where none is given.
+        /// Its name. Default: the key.
         name: Option<Name> = OPEN,
-        /// What it allows.
+        /// What the scope allows.
         description: Option<Description> = OPEN,
         /// The client app.
         client_app_id: ClientAppId = FIXED,
-        /// Changes with every write to the scope.
+        /// Concurrency token. It changes with every write to the scope.
         concurrency_token: Token = SHOWN,
     }
 }
 
 record! {
-    /// A resource that a client app gets tokens for (RFC 8707).
+    /// A resource for which a client app can obtain tokens (RFC 8707).
     pub struct ClientAppResource {
         /// The resource.
         id: ClientAppResourceId = KEY,
-        /// What it is called in requests, unique for the client app. It belongs to the subscription
-        /// whose client app had it first.
+        /// Resource indicator in requests, unique for the client app. It belongs to the subscription whose client app had it first.
         key: Key = OPEN,
-        /// Its name; the key where none is given.
+        /// Its name. Default: the key.
         name: Option<Name> = OPEN,
-        /// What it is.
+        /// Description of the resource.
         description: Option<Description> = OPEN,
         /// The client app.
         client_app_id: ClientAppId = FIXED,
-        /// Changes with every write to the resource.
+        /// Concurrency token. It changes with every write to the resource.
         concurrency_token: Token = SHOWN,
     }
 }
@@ -127,7 +126,7 @@ pub static RESOURCES: [Op; 9] = standard!(
 
 /// The operation that lists the children of one client app.
 pub const fn of_client_app(name: &'static str, path: &'static str, shape: &'static Shape, run: Run) -> Op {
-    let about = "Lists what belongs to a client app.";
+    let about = "Lists the objects of this type that belong to a client app.";
     Op::new(name, M::Get, path, TenantMember, shape, A::Custom(Custom::listing(run)), about)
 }
 

@@ -21,16 +21,16 @@ id_types! {
 }
 
 record! {
-    /// A secret by which a client app proves who it is.
+    /// A client secret, with which a client app authenticates.
     pub struct ClientAppSecret {
         /// The secret.
         id: ClientAppSecretId = KEY,
         /// Its name.
         name: Label = OPEN.or(chancery_record::DefaultValue::Text("")),
-        /// Its value: 16 to 512 characters, or left to the server, which takes 32 random bytes. It is
-        /// returned when it is created and never again.
+        /// Value of the secret: 16 to 512 characters. If omitted, the server generates 32 random bytes. The value is returned only once,
+        /// when the secret is created.
         secret: Option<ShortText> = FIXED.unstored(),
-        /// When it ends.
+        /// When the secret expires.
         expiry: Option<Timestamp> = OPEN,
         /// The client app.
         client_app_id: ClientAppId = FIXED,
@@ -38,7 +38,7 @@ record! {
         digest: Option<Bytes> = HIDDEN,
         /// The value, encrypted, where it is needed: to verify what was signed with it.
         sealed_secret: Option<OptionValue> = HIDDEN.sealed(Sealing::Secret),
-        /// Changes with every write to the secret.
+        /// Concurrency token. It changes with every write to the secret.
         concurrency_token: Token = SHOWN,
     }
 }

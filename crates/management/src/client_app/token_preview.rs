@@ -33,19 +33,19 @@ impl FieldType for RequestedResources {
 }
 
 record! {
-    /// A person, and what a client app would ask for when the person signs in to it.
+    /// A person, and the authorization request of a client app to which the person signs in.
     pub struct TokenPreview {
         /// The platform user.
         platform_user_id: ApplicationUserId = OPEN,
-        /// The tenant that the person signs in at; the first one that fits where none is given.
+        /// The tenant that the person signs in at. Default: the first suitable one.
         tenant_id: Option<TenantId> = OPEN,
-        /// The instance that the person signs in by; the first one that fits where none is given.
+        /// The identity provider instance through which the person signs in. Default: the first suitable one.
         idp_instance_id: Option<IdpInstanceId> = OPEN,
-        /// The scope of the authorization request; all that the client app may be granted where none is given.
+        /// The scope of the authorization request. Default: everything that the client app can be granted.
         scope: Option<ShortText> = OPEN.like("openid profile email"),
-        /// The resources of the authorization request (RFC 8707); those of the client app where there are none.
+        /// The resources of the authorization request (RFC 8707). Default: the resources of the client app.
         resources: RequestedResources = OPEN.or(DefaultValue::Text("[]")),
-        /// The parameter claims of the authorization request, as JSON.
+        /// The `claims` parameter of the authorization request, as JSON.
         claims: Option<JsonText> = OPEN.like("{}"),
     }
 }
@@ -75,8 +75,7 @@ pub static OPERATIONS: &[Op] = &[Op::new(
         .taking(Body::Form(&BODY))
         .replying(Reply::Json(&REPLY)),
     ),
-    "Tells what ID token, access token and UserInfo endpoint would tell the client app of a person, and by what. Nothing is issued. What \
-     an identity provider told is that of the person's session that was used last.",
+    "Previews the claims about a person that the ID token, the access token and the UserInfo endpoint would contain for the client app, and the reason for each claim. Nothing is issued. The claims of an identity provider are those of the person's most recently used session.",
 )
 .added()];
 
@@ -87,45 +86,45 @@ fn schema() -> Value {
     let refusal = |about: &str| {
         json!({
             "type": ["object", "null"], "description": about, "required": ["error", "detail"],
-            "properties": { "error": maybe("The error of OAuth, where there is one."), "detail": text("What is refused, and why.") },
+            "properties": { "error": maybe("The OAuth error, if there is one."), "detail": text("What is refused, and why.") },
         })
     };
     let claim = json!({
         "type": "object", "required": ["name", "value", "from", "scope", "rules"],
         "properties": {
             "name": text("Its name."),
-            "value": { "description": "Its value; null of what is known only once the person has signed in." },
-            "from": { "type": "string", "enum": ORIGINS, "description": "By what it is told." },
-            "scope": maybe("The scope by which it is told."),
+            "value": { "description": "Value of the claim. Null if it is known only after the person has signed in." },
+            "from": { "type": "string", "enum": ORIGINS, "description": "Reason why the claim is included." },
+            "scope": maybe("The scope for which the claim is included."),
             "rules": { "type": "array", "items": { "type": "string", "format": "uuid" },
-                "description": "The claim rules that it passed, or that made it, in order." },
+                "description": "The claim rules that the claim passed or that created it, in order." },
         },
     });
     let withheld = json!({
         "type": "object", "required": ["name", "detail"],
-        "properties": { "name": text("Its name."), "detail": text("Why it is not there, or not with all of its values.") },
+        "properties": { "name": text("Its name."), "detail": text("Reason why the claim, or some of its values, are not included.") },
     });
     let document = |about: &str| {
         json!({
             "type": ["object", "null"], "description": about, "required": ["refusal", "claims", "withheld"],
             "properties": {
-                "refusal": refusal("Why there is none."),
+                "refusal": refusal("The reason why it is not available."),
                 "claims": { "type": "array", "items": claim, "description": "Its claims." },
-                "withheld": { "type": "array", "items": withheld, "description": "What is known of the person and not told." },
+                "withheld": { "type": "array", "items": withheld, "description": "Known claims of the person that are not included." },
             },
         })
     };
     json!({
-        "type": "object", "description": "What tokens of a person would tell a client app.",
+        "type": "object", "description": "The tokens that a client app would receive for a person.",
         "required": ["tenantId", "idpInstanceId", "scope", "refusal", "idToken", "accessToken", "userInfo"],
         "properties": {
             "tenantId": id("The tenant that the person signs in at."),
-            "idpInstanceId": id("The instance that the person signs in by."),
-            "scope": maybe("The scope that is granted; null where the request is refused."),
-            "refusal": refusal("Why there are no tokens: then there is nothing else."),
+            "idpInstanceId": id("The identity provider instance through which the person signs in."),
+            "scope": maybe("The granted scope. Null if the request is refused."),
+            "refusal": refusal("Reason why no tokens would be issued. In this case there is no other result."),
             "idToken": document("The ID token."),
             "accessToken": document("The access token."),
-            "userInfo": document("The answer of the UserInfo endpoint."),
+            "userInfo": document("The response of the UserInfo endpoint."),
         },
     })
 }

@@ -17,7 +17,7 @@ id_types! {
 }
 
 choice_types! {
-    /// When people are sent there.
+    /// When users are redirected there.
     RedirectUriType {
         /// When they have signed in.
         Login,
@@ -27,7 +27,7 @@ choice_types! {
 }
 
 record! {
-    /// Where request objects of a client app are (RFC 9101).
+    /// A request URI of a client app: the address of request objects (RFC 9101).
     pub struct ClientAppRequestUri {
         /// The request URI.
         id: ClientAppRequestUriId = KEY,
@@ -35,23 +35,23 @@ record! {
         uri: Url = OPEN,
         /// The client app.
         client_app_id: ClientAppId = FIXED,
-        /// Changes with every write to the request URI.
+        /// Concurrency token. It changes with every write to the request URI.
         concurrency_token: Token = SHOWN,
     }
 }
 
 record! {
-    /// Where people are sent back to (RFC 6749, section 3.1.2).
+    /// A redirect URI of a client app (RFC 6749, section 3.1.2).
     pub struct ClientAppRedirectUri {
         /// The redirect URI.
         id: ClientAppRedirectUriId = KEY,
-        /// The address, whole, without a fragment.
+        /// The absolute URI, without a fragment.
         uri: Url = OPEN,
-        /// When people are sent there.
+        /// When users are redirected there.
         redirect_uri_type: RedirectUriType = OPEN.or(DefaultValue::Text("Login")),
         /// The client app.
         client_app_id: ClientAppId = FIXED,
-        /// Changes with every write to the redirect URI.
+        /// Concurrency token. It changes with every write to the redirect URI.
         concurrency_token: Token = SHOWN,
     }
 }

@@ -33,17 +33,17 @@ impl FieldType for MimeType {
 }
 
 record! {
-    /// A file that pages show.
+    /// A file that pages embed.
     pub struct CustomAsset {
-        /// Where it is; the level and the id in it say whom it is for.
+        /// Location, a path. The level and the id in it determine what it applies to.
         location: Location = KEY,
         /// Its media type.
         mimetype: MimeType = OPEN,
-        /// Its bytes, which must be of that type; at most 5 MiB.
+        /// Content of the file, at most 5 MiB. It must be of the media type.
         data: Bytes = OPEN,
-        /// How many bytes it has.
+        /// Size of the file in bytes.
         size: Option<i64> = SHOWN,
-        /// The last part of its location.
+        /// File name: the last part of the location.
         file_name: Option<Name> = SHOWN.like("logo.png"),
         /// The subscription that it belongs to.
         subscription_id: Option<Uuid> = HIDDEN,
@@ -51,7 +51,7 @@ record! {
         client_app_id: Option<Uuid> = HIDDEN,
         /// The tenant that it belongs to.
         tenant_id: Option<Uuid> = HIDDEN,
-        /// Changes with every write to the asset.
+        /// Concurrency token. It changes with every write to the asset.
         concurrency_token: Token = SHOWN,
     }
 }
@@ -98,15 +98,15 @@ fn check(
 }
 
 record! {
-    /// An asset whose location follows from what it is for.
+    /// An asset whose location is derived from what it applies to.
     pub struct CustomAssetCreateByExpander {
         /// Its media type.
         mimetype: MimeType = OPEN,
-        /// The name of its file, the last part of its location.
+        /// File name of the asset: the last part of its location.
         asset_file_name: Name = OPEN.like("logo.png"),
-        /// Its bytes.
+        /// Content of the file.
         data: Bytes = OPEN,
-        /// Whom it is for.
+        /// Level that it applies to.
         apply_to_type: ApplyToType = OPEN.or(chancery_record::DefaultValue::Text("Global")),
         /// The tenant that it is for.
         tenant_id: Option<Uuid> = OPEN,
@@ -114,7 +114,7 @@ record! {
         client_app_id: Option<Uuid> = OPEN,
         /// The subscription that it is for.
         subscription_id: Option<Uuid> = OPEN,
-        /// Where it is; the other members say it where none is given.
+        /// Location. If omitted, it is derived from the other members.
         location: Option<Location> = OPEN,
     }
 }
@@ -147,7 +147,7 @@ pub static MORE: &[Op] = &[
         TenantAdmin,
         &CUSTOM_ASSET,
         A::Custom(Custom::writing(create_expanded).taking(Body::Form(&EXPANDER))),
-        "Creates an asset whose location follows from what it is for.",
+        "Creates an asset whose location is derived from what it applies to.",
     )
     .answering(201, Reply::One),
 ];

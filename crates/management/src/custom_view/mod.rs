@@ -25,11 +25,11 @@ use crate::{
 };
 
 record! {
-    /// A page that people meet, as a template.
+    /// The template of a page that is shown to users.
     pub struct CustomView {
-        /// Where it is; the level and the id in it say whom it is for.
+        /// Location, a path. The level and the id in it determine what it applies to.
         location: Location = KEY,
-        /// The template; at most 1 MiB.
+        /// The template, at most 1 MiB.
         content: ViewText = OPEN,
         /// The subscription that it belongs to.
         subscription_id: Option<Uuid> = HIDDEN,
@@ -37,7 +37,7 @@ record! {
         client_app_id: Option<Uuid> = HIDDEN,
         /// The tenant that it belongs to.
         tenant_id: Option<Uuid> = HIDDEN,
-        /// Changes with every write to the view.
+        /// Concurrency token. It changes with every write to the view.
         concurrency_token: Token = SHOWN,
     }
 }
@@ -130,11 +130,11 @@ fn validate_view((name, content): &(String, String)) -> Result<u64, Vec<FieldFau
 }
 
 record! {
-    /// A view that begins as one that is shipped.
+    /// A view that is created from a shipped view.
     pub struct CustomViewCreateFromTemplate {
-        /// The shipped view.
+        /// Name of the shipped view.
         view_name: Name = OPEN.like("SignIn"),
-        /// Whom it is for.
+        /// Level that it applies to.
         apply_to_type: ApplyToType = OPEN.or(chancery_record::DefaultValue::Text("Global")),
         /// The tenant that it is for.
         tenant_id: Option<Uuid> = OPEN,
@@ -142,7 +142,7 @@ record! {
         client_app_id: Option<Uuid> = OPEN,
         /// The subscription that it is for.
         subscription_id: Option<Uuid> = OPEN,
-        /// Where it is; the other members say it where none is given.
+        /// Location. If omitted, it is derived from the other members.
         location: Option<Location> = OPEN,
     }
 }
@@ -181,7 +181,7 @@ pub static MORE: &[Op] = &[
         Administrator,
         &CUSTOM_VIEW,
         A::Custom(Custom::reading(names).replying(Reply::Json(&NAMES))),
-        "Lists the views that are shipped.",
+        "Lists the names of the shipped views.",
     ),
     Op::new(
         "GetViewTemplateContent",

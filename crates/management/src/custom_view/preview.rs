@@ -52,25 +52,26 @@ impl FieldType for PageName {
 }
 
 record! {
-    /// A view that is tried before it is saved.
+    /// A preview of a view before it is saved.
     pub struct ViewPreview {
-        /// Where the view is to be: whose it is, and its name.
+        /// Location of the view: its owner and its name.
         location: Location = OPEN.like("/views/global/SignIn"),
-        /// The template; the view that is there, or the shipped one, where none is given.
+        /// The template. Default: the existing view, or the shipped one.
         content: Option<ViewText> = OPEN,
         /// The language of the page.
         language: PageLanguage = OPEN.or(chancery_record::DefaultValue::Text("En")),
-        /// The page that is shown; the view itself, or `SignIn` where the view is a part of pages.
+        /// The page that is shown. Default: the view itself, or `SignIn` if the view is a part of pages.
         page: Option<PageName> = OPEN,
-        /// The state in which it is shown; the first one where none is given.
+        /// The state in which the page is shown. Default: the first one.
         sample: Option<Name> = OPEN.like("first"),
-        /// What the tenant's option BrandName would be; what it is where none is given, as with those that follow.
+        /// Value of the tenant's option BrandName in the preview. Default: its current value. The same applies to BrandLogo, BrandColour
+        /// and PageLinks.
         brand_name: Option<OptionValue> = OPEN.like("Example"),
-        /// What BrandLogo would be.
+        /// Value of the option BrandLogo in the preview.
         brand_logo: Option<OptionValue> = OPEN.like("/assets/tenant/logo.svg"),
-        /// What BrandColour would be.
+        /// Value of the option BrandColour in the preview.
         brand_colour: Option<OptionValue> = OPEN.like("#22406b"),
-        /// What PageLinks would be.
+        /// Value of the option PageLinks in the preview.
         page_links: Option<OptionValue> = OPEN.like("Imprint https://example.com/imprint"),
     }
 }
@@ -90,7 +91,7 @@ pub static OPERATIONS: &[Op] = &[Op::new(
             .taking(Body::Form(&BODY))
             .replying(Reply::Json(&REPLY)),
     ),
-    "Shows a view as it would look among the others of its owner, filled with a sample.",
+    "Renders a preview of a view with sample data, together with the other views of its owner.",
 )
 .added()];
 
@@ -102,17 +103,17 @@ fn schema() -> Value {
         "type": "object", "description": "A page.", "required": ["page", "sample", "samples", "html", "failure"],
         "properties": {
             "page": text("The page that is shown.", "SignIn"),
-            "sample": text("The state that it is in.", "first"),
-            "samples": { "type": "array", "description": "The states that it can be in.",
+            "sample": text("The state in which the page is rendered.", "first"),
+            "samples": { "type": "array", "description": "The states in which the page can be rendered.",
                 "items": { "type": "string", "examples": ["first"] } },
-            "html": { "type": ["string", "null"], "description": "The page; null where it fails." },
+            "html": { "type": ["string", "null"], "description": "The page as HTML. Null if it cannot be rendered." },
             "failure": { "anyOf": [{ "type": "null" }, {
-                "type": "object", "description": "Why there is no page.", "required": ["view", "line", "column", "detail"],
+                "type": "object", "description": "Reason why the page cannot be rendered.", "required": ["view", "line", "column", "detail"],
                 "properties": {
-                    "view": text("The name of the view that fails.", "SignIn"),
+                    "view": text("Name of the view that cannot be rendered.", "SignIn"),
                     "line": number("The line, from 1."),
-                    "column": number("The character in the line, from 1."),
-                    "detail": text("What is wrong there.", "the view takes too many steps"),
+                    "column": number("The column in the line, in characters, from 1."),
+                    "detail": text("Description of the error at this place.", "the view takes too many steps"),
                 },
             }] },
         },

@@ -22,7 +22,7 @@ record! {
         name: Name = OPEN.folded(),
         /// Its postal address.
         address: Option<Description> = OPEN,
-        /// Changes with every write to the customer.
+        /// Concurrency token. It changes with every write to the customer.
         concurrency_token: Token = SHOWN,
     }
 }

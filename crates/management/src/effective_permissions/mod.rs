@@ -28,18 +28,18 @@ fn schema() -> serde_json::Value {
         "properties": {
             "principalId": { "type": "string", "format": "uuid", "description": "The id of the principal." },
             "principalType": { "type": "string", "enum": ["PlatformUser", "PlatformGroup", "ClientApp"], "description": "The type of the principal." },
-            "scope": { "type": ["string", "null"], "description": "The widest scope of the assignments; null where there is none." },
-            "assignments": { "type": "array", "description": "The roles, each with the way in which the principal has it.", "items": {
+            "scope": { "type": ["string", "null"], "description": "The widest scope of the assignments. Null if there are none." },
+            "assignments": { "type": "array", "description": "The role assignments, each with the way in which the principal has the role.", "items": {
                 "type": "object", "required": ["roleType", "source", "sourceId", "scopeType", "scopeId"],
                 "properties": {
                     "roleType": text("The role."),
-                    "source": { "type": "string", "enum": ["Direct", "Group", "ClientApp"], "description": "Whether it is assigned to the principal itself, to a group of it, or to the client app." },
-                    "sourceId": { "type": "string", "format": "uuid", "description": "The id of the principal, group or client app to which it is assigned." },
-                    "scopeType": { "type": "string", "enum": ["System", "Customer", "Subscription", "Tenant", "IdpInstance"], "description": "The type of its scope." },
-                    "scopeId": { "type": ["string", "null"], "format": "uuid", "description": "The id of its scope; null for the whole system." },
+                    "source": { "type": "string", "enum": ["Direct", "Group", "ClientApp"], "description": "Whether the role is assigned to the principal itself, to a group of the principal, or to the client app." },
+                    "sourceId": { "type": "string", "format": "uuid", "description": "The id of the principal, group or client app to which the role is assigned." },
+                    "scopeType": { "type": "string", "enum": ["System", "Customer", "Subscription", "Tenant", "IdpInstance"], "description": "The type of the scope of the role." },
+                    "scopeId": { "type": ["string", "null"], "format": "uuid", "description": "The id of the scope of the role. Null for the whole system." },
                 },
             } },
-            "permissions": { "type": "array", "description": "What the roles allow somewhere in their scopes, sorted.",
+            "permissions": { "type": "array", "description": "The permissions that the roles grant somewhere in their scopes, sorted.",
                 "items": { "type": "string", "examples": ["ClientApp.Read"] } },
         },
     })

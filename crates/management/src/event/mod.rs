@@ -12,7 +12,7 @@ use chancery_resource::{
 use crate::client_app::CLIENT_APP;
 
 record! {
-    /// What happened to something: a CloudEvents 1.0 envelope.
+    /// An event about a resource, in a CloudEvents 1.0 envelope.
     pub struct Event {
         /// Its number.
         id: i64 = KEY,
@@ -33,24 +33,19 @@ const fn stream(name: &'static str, path: &'static str, run: Run, about: &'stati
 
 /// The operations on events.
 pub static OPERATIONS: &[Op] = &[
-    op("GetEvents", "/Event", changes, "Reads what happened to the configuration behind a cursor, in order."),
-    op(
-        "GetSignInEvents",
-        "/SignInEvent",
-        sign_ins,
-        "Reads what happened in sign-ins behind a cursor, in order.",
-    ),
+    op("GetEvents", "/Event", changes, "Lists the configuration events after a cursor, in order."),
+    op("GetSignInEvents", "/SignInEvent", sign_ins, "Lists the sign-in events after a cursor, in order."),
     stream(
         "StreamEvents",
         "/Event/stream",
         changes,
-        "Streams what happens to the configuration, as server-sent events. Last-Event-ID goes on behind an event.",
+        "Streams the configuration events as server-sent events. With Last-Event-ID, the stream continues after that event.",
     ),
     stream(
         "StreamSignInEvents",
         "/SignInEvent/stream",
         sign_ins,
-        "Streams what happens in sign-ins, as server-sent events. Last-Event-ID goes on behind an event.",
+        "Streams the sign-in events as server-sent events. With Last-Event-ID, the stream continues after that event.",
     ),
 ];
 

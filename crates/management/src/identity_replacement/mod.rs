@@ -68,7 +68,7 @@ static RELATIONS: [Relation; 2] = [
     .single(),
     Relation::new(
         "replacementIdentity",
-        "The identity that takes its place.",
+        "The replacement identity.",
         ("identity_replacement", "rid", "rid"),
         &REPLACEMENT_IDENTITY,
     )
@@ -168,7 +168,7 @@ pub static OPERATIONS: &[Op] = &[
         "/identity-replacements/{id}/proofs",
         Permit::SystemAdmin,
         A::Custom(Custom::writing(transition::prove).taking(Body::Form(&PROOF))),
-        "Notes that one of the identities was shown to be the person's.",
+        "Records that one of the two identities was proven to belong to the person.",
     )
     .added(),
     op(
@@ -177,7 +177,7 @@ pub static OPERATIONS: &[Op] = &[
         "/identity-replacements/{id}/execute",
         Permit::SystemAdmin,
         A::Custom(Custom::writing(transition::execute)),
-        "Executes an approved identity replacement; of one that was executed it answers what it is.",
+        "Executes an approved identity replacement. If it was executed before, returns its current state.",
     ),
     op(
         "Cancel",

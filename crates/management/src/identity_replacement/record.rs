@@ -59,14 +59,14 @@ macro_rules! bounded {
 }
 
 bounded! {
-    /// How many must approve.
+    /// The number of required approvals.
     Approvals(1..=10);
     /// For how many minutes a request is open.
     Lifetime(5..=43_200);
 }
 
 record! {
-    /// A request to put one identity of a platform user in the place of another.
+    /// A request to replace one identity of a platform user with another.
     pub struct IdentityReplacement {
         /// The replacement.
         id: IdentityReplacementId = KEY,
@@ -74,45 +74,45 @@ record! {
         platform_user_id: ApplicationUserId = FIXED,
         /// The identity that is replaced.
         current_identity_id: ApplicationIdentityId = SHOWN,
-        /// The identity that takes its place.
+        /// The replacement identity.
         replacement_identity_id: ApplicationIdentityId = SHOWN,
-        /// Where it stands.
+        /// The status.
         status: ReplacementStatus = SHOWN,
-        /// Who requested it.
+        /// The actor who requested it.
         requested_by_actor_id: Option<Uuid> = SHOWN,
         /// Why the identity is replaced.
         reason: ShortText = FIXED,
-        /// How many must approve.
+        /// The number of required approvals.
         required_approvals: Approvals = FIXED,
-        /// Who approved, in order.
+        /// The actors who approved, in the order of their approvals.
         approved_by_actor_ids: Ids = SHOWN,
         /// When it was requested.
         requested_on: Timestamp = SHOWN,
-        /// Until when it can be executed.
+        /// When the request expires. It can be executed until then.
         expires_on: Timestamp = SHOWN,
         /// When the identity that is replaced was proven.
         current_identity_proven_on: Option<Timestamp> = SHOWN,
-        /// When the identity that takes its place was proven.
+        /// When the replacement identity was proven.
         replacement_identity_proven_on: Option<Timestamp> = SHOWN,
-        /// When enough had approved.
+        /// When the required number of approvals was reached.
         approval_satisfied_on: Option<Timestamp> = SHOWN,
         /// When the identity was replaced.
         executed_on: Option<Timestamp> = SHOWN,
-        /// When all that the replaced identity had was ended.
+        /// When all sessions and tokens of the replaced identity were revoked.
         revocation_completed_on: Option<Timestamp> = SHOWN,
-        /// How often it was tried to end it.
+        /// The number of attempts to revoke the sessions and tokens of the replaced identity.
         revocation_attempts: i64 = SHOWN,
-        /// When it is tried next; null where nothing is left to be ended, or it is being tried now.
+        /// When the next revocation attempt is due. Null if nothing is left to revoke or an attempt is in progress.
         revocation_due_on: Option<Timestamp> = DERIVED,
-        /// Why the last try failed.
+        /// Why the last revocation attempt failed.
         revocation_error: Option<ShortText> = DERIVED,
-        /// SHA-256 over the replacement settings when it was requested, hexadecimal.
+        /// The SHA-256 of the replacement settings at the time of the request, in hexadecimal.
         policy_fingerprint: Name = SHOWN,
         /// The instance of the identity that takes its place.
         replacement_idp_instance_id: Uuid = HIDDEN,
-        /// Who vouches for it.
+        /// The issuer (`iss`) of the identity.
         replacement_issuer: OptionValue = HIDDEN,
-        /// Its name there.
+        /// The subject (`sub`) at the issuer.
         replacement_subject: Name = HIDDEN,
         /// Whether the instance is a user store.
         replacement_is_user_store: bool = HIDDEN,
@@ -124,36 +124,36 @@ record! {
 }
 
 record! {
-    /// Whose identity is to be replaced, by which one, and why.
+    /// The request for an identity replacement: the platform user, the new identity and the reason.
     pub struct NewIdentityReplacement {
         /// The platform user.
         platform_user_id: ApplicationUserId = OPEN,
-        /// The instance of the new identity.
+        /// The identity provider instance of the new identity.
         replacement_idp_instance_id: IdpInstanceId = OPEN,
-        /// Who the person is there: of a user store, the user's id.
+        /// The unique id of the person at the instance. For a user store, it is the id of the user.
         replacement_unique_user_id: Name = OPEN,
-        /// Who vouches for the new identity. Where it is missing, a user store's option ClaimIssuer
-        /// says, or another instance's option Authority.
+        /// The issuer of the new identity. If missing, the option ClaimIssuer of a user store applies, or the option Authority of another
+        /// instance.
         replacement_issuer: Option<OptionValue> = OPEN,
-        /// What the issuer calls the person; replacementUniqueUserId where it is missing.
+        /// The subject of the new identity at the issuer. If missing, `replacementUniqueUserId` applies.
         replacement_subject: Option<Name> = OPEN,
-        /// Whether the instance is a user store; known where it is missing.
+        /// Whether the instance is a user store. If missing, the server determines it.
         is_user_store_identity: Option<bool> = OPEN,
         /// Why the identity is replaced.
         reason: ShortText = OPEN,
-        /// What the caller takes the replacement settings to be: their SHA-256, as records have it.
+        /// The SHA-256 of the replacement settings that the caller expects, in the form of `policyFingerprint` in the records.
         policy_fingerprint: Option<Name> = OPEN,
-        /// How many must approve.
+        /// The number of required approvals.
         required_approvals: Approvals = OPEN.or(DefaultValue::Int(1)),
-        /// For how many minutes the request is open.
+        /// The lifetime of the request, in minutes.
         lifetime_minutes: Lifetime = OPEN.or(DefaultValue::Int(1440)),
     }
 }
 
 record! {
-    /// Which of the two identities was shown to be the person's.
+    /// A proof that one of the two identities belongs to the person.
     pub struct Proof {
-        /// Which one.
+        /// The identity that was proven.
         identity: WhichIdentity = OPEN,
     }
 }

@@ -14,7 +14,7 @@ const MAX_AHEAD: i64 = 60_000;
 record! {
     /// The review of the settings of an external instance.
     struct IdpInstanceSettingsReview {
-        /// When the reviewed settings were read. What was changed since is not confirmed.
+        /// When the reviewed settings were read. Later changes are not confirmed.
         reviewed_on: Timestamp = OPEN,
     }
 }
@@ -29,8 +29,7 @@ pub static OPERATIONS: &[Op] = &[Op::new(
     SubscriptionAdmin,
     &IDP_INSTANCE,
     A::Custom(Custom::writing(confirm).taking(Body::Form(&REVIEW)).replying(Reply::Empty)),
-    "Declares that you have reviewed the settings, certificates and directory token of an external instance: as they were then, \
-     they count as set by you. Required before people of the instance get a role that an actor who configured it lacks.",
+    "Declares that you have reviewed the settings, certificates and directory token of an external instance. In the state that you reviewed, they count as set by you. Required before people of the instance get a role that an actor who configured it lacks.",
 )
 .answering(204, Reply::Empty)
 .sensitive()

@@ -12,13 +12,13 @@ use super::{IDP_INSTANCE, IdpInstance, IdpInstanceId};
 use crate::{client_app::CLIENT_APP, subscription::SUBSCRIPTION, tenant::TENANT};
 
 record! {
-    /// Whether an instance works.
+    /// The health of an identity provider instance.
     struct IdpInstanceHealth {
         /// The instance.
         instance_id: IdpInstanceId = chancery_record::SHOWN,
-        /// Whether an option of it is mandatory and empty, or cannot be read.
+        /// Whether a mandatory option is empty or an option cannot be read.
         has_configuration_error: bool = chancery_record::SHOWN,
-        /// Whether people can sign in there: it is active, and set as it must be.
+        /// Whether users can sign in at the instance: it is active and has no configuration error.
         is_operational: bool = chancery_record::SHOWN,
     }
 }
@@ -63,7 +63,7 @@ pub static OPERATIONS: &[Op] = &[
         "/IdpInstance/{idpInstance}/health",
         TenantMember,
         Custom::reading(health).replying(Reply::Form(&HEALTH)),
-        "Tells whether an instance works.",
+        "Reads the health of an instance.",
     ),
 ];
 

@@ -14,11 +14,11 @@ record! {
     pub struct IdpInstanceMetadata {
         /// The instance.
         idp_instance_id: IdpInstanceId = OWNER,
-        /// The entry's key, unique for the instance; upper and lower case differ.
+        /// The key of the entry, unique for the instance. It is case-sensitive.
         key: Key = KEY,
         /// Its value.
         value: Option<EntryValue> = OPEN,
-        /// Changes with every write to the entry.
+        /// Concurrency token. It changes with every write to the entry.
         concurrency_token: Token = SHOWN,
     }
 }

@@ -60,37 +60,37 @@ record! {
     pub struct IdpInstance {
         /// The instance.
         id: IdpInstanceId = KEY,
-        /// Its name, unique in the subscription without regard to case; that of a user store is
-        /// unique in the installation and can stand in a path.
+        /// The name, unique in the subscription without regard to case. The name of a user store is unique in the installation and can be
+        /// used in a path.
         name: Name = OPEN.folded(),
-        /// Its place among others.
+        /// The position in the order.
         position: i64 = OPEN.or(DefaultValue::Int(0)),
-        /// Whether people can sign in there.
+        /// Whether users can sign in at the instance.
         is_active: bool = OPEN.or(DefaultValue::Bool(true)),
-        /// Whether claims that it gives of a second factor are believed.
+        /// Whether claims of the identity provider about a second factor are trusted.
         treat_mfa_factor_claims_as_confirmed: bool = OPEN.or(DefaultValue::Bool(false)),
-        /// Whether a person who signs in for the first time becomes a platform user.
+        /// Whether a platform user is created for a person who signs in for the first time.
         auto_create_platform_user: bool = OPEN.or(DefaultValue::Bool(true)),
-        /// Whether it is not offered to people who choose.
+        /// Whether the instance is hidden from users who select an identity provider.
         is_hidden: bool = OPEN.or(DefaultValue::Bool(false)),
         /// Its type.
         idp_type_id: IdpTypeId = FIXED,
-        /// The subscription; `Default` where that is the only one.
+        /// The subscription. If it is missing and `Default` is the only one, `Default` applies.
         subscription_id: Option<SubscriptionId> = FIXED,
-        /// What serves it.
+        /// The implementation of the instance.
         idp_factory_type: Option<FactoryType> = SHOWN.stored_as("idp_type"),
         /// A user store's name, folded.
         store_name_key: Option<Name> = HIDDEN,
-        /// The picture on its button: the location of an image among the custom assets. Without one, or where there is no image, the
-        /// button has a picture of the server's own.
+        /// The icon on the button of the instance: the location of an image among the custom assets. If it is missing or there is no image
+        /// at that location, the button has a built-in icon.
         icon: Option<Description> = OPEN.retained().like("/assets/global/partner.svg"),
-        /// Whether an option of it is mandatory and empty, or cannot be read.
+        /// Whether a mandatory option is empty or an option cannot be read.
         has_configuration_error: bool = DERIVED.or(DefaultValue::Bool(false)),
         /// Who last confirmed the settings of an external instance.
         settings_confirmed_by: Option<Uuid> = HIDDEN,
         /// When the confirmed settings were reviewed.
         settings_confirmed_on: Option<Timestamp> = HIDDEN,
-        /// Changes with every write to the instance.
+        /// Concurrency token. It changes with every write to the instance.
         concurrency_token: Token = SHOWN,
     }
 }
@@ -112,27 +112,31 @@ impl IdpInstance {
     /// The second factors that are required here.
     pub const MFA_INSTANCES: Relation = Relation::new(
         "mfaInstances",
-        "The second factors that are asked for here.",
+        "The second factors that are required at the instance.",
         IDP_INSTANCE_MFA_INSTANCE.forward(),
         &MFA_INSTANCE,
     )
     .guarded(within_subscription);
-    /// The tenants that have it.
-    pub const TENANTS: Relation =
-        Relation::new("tenants", "The tenants that have it.", TENANT_IDP_INSTANCE.reverse(), &TENANT)
-            .guarded(within_subscription);
-    /// The client apps that it is offered for.
+    /// The tenants to which it is assigned.
+    pub const TENANTS: Relation = Relation::new(
+        "tenants",
+        "The tenants to which it is assigned.",
+        TENANT_IDP_INSTANCE.reverse(),
+        &TENANT,
+    )
+    .guarded(within_subscription);
+    /// The client apps for which the instance is offered.
     pub const CLIENT_APPS: Relation = Relation::new(
         "clientApps",
-        "The client apps that it is offered for.",
+        "The client apps for which the instance is offered.",
         IDP_INSTANCE_CLIENT_APP.forward(),
         &CLIENT_APP,
     )
     .guarded(within_subscription);
-    /// The certificates that it works with.
+    /// The certificates of the instance.
     pub const CERT_STORES: Relation = Relation::new(
         "certStores",
-        "The certificates that it works with.",
+        "The certificates of the instance.",
         IDP_INSTANCE_CERT_STORE.forward(),
         &CERT_STORE,
     )
@@ -240,7 +244,7 @@ pub static IDP_INSTANCE: Shape = Shape::of::<IdpInstance>(
             IdpInstance::CERT_STORES,
             children!(
                 "options",
-                "What it is set to.",
+                "The options and their values.",
                 "idp_instance",
                 "option_value",
                 "apply_to_idp_instance_id",
@@ -259,7 +263,7 @@ pub static IDP_INSTANCE: Shape = Shape::of::<IdpInstance>(
 const fn children_of_instance() -> Relation {
     Relation::new(
         "metadata",
-        "Entries about it, by key.",
+        "The metadata entries, by key.",
         ("idp_instance_metadata", "idp_instance_rid", "rid"),
         &IDP_INSTANCE_METADATA,
     )

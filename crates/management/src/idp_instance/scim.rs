@@ -17,21 +17,21 @@ use crate::{
 };
 
 record! {
-    /// How provisioning stands at an instance.
+    /// The provisioning status of an identity provider instance.
     struct IdpInstanceScim {
         /// The instance.
         instance_id: IdpInstanceId = SHOWN,
-        /// Whether it is provisioned: the option ScimEnabled.
+        /// Whether provisioning is enabled: the option ScimEnabled.
         is_enabled: bool = SHOWN,
-        /// The token's id, under which the audit trail tells what it changes.
+        /// The id of the token. The audit trail records its changes under this id.
         token_id: Option<Uuid> = SHOWN,
-        /// When it was last used, to the hour.
+        /// When the token was last used, to the hour.
         last_used_on: Option<Timestamp> = SHOWN,
-        /// Since when it writes no more, because it deactivated or deleted too many within an hour.
+        /// Since when the token cannot write, because it deactivated or deleted too many users within an hour.
         stopped_on: Option<Timestamp> = SHOWN,
-        /// How many persons the directory provisions; 1,001 where there are more.
+        /// The number of users that the directory provisions. 1,001 if there are more than 1,000.
         owned_users: i64 = SHOWN,
-        /// How many groups it provisions; 1,001 where there are more.
+        /// The number of groups that the directory provisions. 1,001 if there are more than 1,000.
         owned_groups: i64 = SHOWN,
     }
 }
@@ -47,7 +47,7 @@ pub static OPERATIONS: &[Op] = &[
     SubscriptionAdmin,
     &IDP_INSTANCE,
     A::Custom(Custom::writing(create_token).replying(Reply::Empty)),
-    "Makes a new SCIM token: it replaces the one before and is readable in the options ScimToken and ScimTokenId.",
+    "Creates a new SCIM token. It replaces the previous one and is readable in the options ScimToken and ScimTokenId.",
     )
     .answering(204, Reply::Empty)
     .sensitive(),
@@ -58,7 +58,7 @@ pub static OPERATIONS: &[Op] = &[
         SubscriptionAdmin,
         &IDP_INSTANCE,
         A::Custom(Custom::writing(resume).replying(Reply::Empty)),
-        "Lets an instance's SCIM token write again that was stopped because it deactivated or deleted too many.",
+        "Resumes the SCIM token of an instance that was stopped because it deactivated or deleted too many users.",
     )
     .answering(204, Reply::Empty)
     .added(),
@@ -69,7 +69,7 @@ pub static OPERATIONS: &[Op] = &[
         TenantMember,
         &IDP_INSTANCE,
         A::Custom(Custom::listing(show_status).replying(Reply::Form(&STATE))),
-        "Tells how provisioning stands at an instance: its token, when that was last used, and whom it provisions.",
+        "Reads the provisioning status of an instance: its token, when the token was last used, and how many users and groups it provisions.",
     )
     .added(),
 ];

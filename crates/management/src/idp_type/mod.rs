@@ -62,7 +62,7 @@ choice_types! {
 }
 
 impl FactoryType {
-    /// What its instances do.
+    /// The purpose of the instances of the type.
     pub const fn provider(self) -> ProviderType {
         match self {
             Self::Email | Self::Sms | Self::Totp => ProviderType::MultiFactor,
@@ -78,15 +78,15 @@ record! {
         id: IdpTypeId = KEY,
         /// Its name, unique without regard to case.
         name: Name = OPEN.folded(),
-        /// What its instances do.
+        /// The purpose of the instances of the type.
         provider_type: ProviderType = OPEN,
-        /// What serves them.
+        /// The implementation of the instances of the type.
         factory_type: FactoryType = OPEN,
         /// Whether instances of it can be created.
         is_active: bool = OPEN.or(DefaultValue::Bool(true)),
         /// Whether it came with the server.
         is_seeded: bool = HIDDEN.or(DefaultValue::Bool(false)),
-        /// Changes with every write to the type.
+        /// Concurrency token. It changes with every write to the type.
         concurrency_token: Token = SHOWN,
     }
 }

@@ -26,7 +26,7 @@ record! {
         upper: Name = OPEN.like("192.0.2.255"),
         /// The tenant.
         tenant_id: TenantId = FIXED,
-        /// Changes with every write to the range.
+        /// Concurrency token. It changes with every write to the range.
         concurrency_token: Token = SHOWN,
     }
 }

@@ -33,19 +33,19 @@ record! {
         id: MfaInstanceId = KEY,
         /// Its name, unique in the subscription without regard to case.
         name: Name = OPEN.folded(),
-        /// Its place among others.
+        /// The position in the order.
         position: i64 = OPEN.or(DefaultValue::Int(0)),
         /// Whether it can be used.
         is_active: bool = OPEN.or(DefaultValue::Bool(true)),
         /// Its type.
         idp_type_id: IdpTypeId = FIXED,
-        /// The subscription; `Default` where that is the only one.
+        /// The subscription. If it is missing and `Default` is the only one, `Default` applies.
         subscription_id: Option<SubscriptionId> = FIXED,
-        /// What serves it.
+        /// The implementation of the instance.
         idp_type: Option<FactoryType> = HIDDEN,
-        /// Whether an option of it is mandatory and empty, or cannot be read.
+        /// Whether a mandatory option is empty or an option cannot be read.
         has_configuration_error: bool = DERIVED.or(DefaultValue::Bool(false)),
-        /// Changes with every write to the second factor.
+        /// Concurrency token. It changes with every write to the second factor.
         concurrency_token: Token = SHOWN,
     }
 }
@@ -59,14 +59,18 @@ static PROTECTION: Protection = Protection::new(
 );
 
 impl MfaInstance {
-    /// The tenants that have it.
-    pub const TENANTS: Relation =
-        Relation::new("tenants", "The tenants that have it.", TENANT_MFA_INSTANCE.reverse(), &TENANT)
-            .guarded(within_subscription);
-    /// The instances that it adds a factor to.
+    /// The tenants to which it is assigned.
+    pub const TENANTS: Relation = Relation::new(
+        "tenants",
+        "The tenants to which it is assigned.",
+        TENANT_MFA_INSTANCE.reverse(),
+        &TENANT,
+    )
+    .guarded(within_subscription);
+    /// The identity provider instances that require the second factor.
     pub const IDP_INSTANCES: Relation = Relation::new(
         "idpInstances",
-        "The instances that it adds a factor to.",
+        "The identity provider instances that require the second factor.",
         IDP_INSTANCE_MFA_INSTANCE.reverse(),
         &IDP_INSTANCE,
     )
@@ -74,7 +78,7 @@ impl MfaInstance {
     /// The client apps that require it.
     pub const CLIENT_APPS: Relation = Relation::new(
         "clientApps",
-        "The client apps that it is asked for.",
+        "The client apps that require the second factor.",
         CLIENT_APP_MFA_INSTANCE.reverse(),
         &CLIENT_APP,
     )
@@ -106,7 +110,7 @@ pub static MFA_INSTANCE: Shape = Shape::of::<MfaInstance>(
             MfaInstance::CLIENT_APPS,
             children!(
                 "options",
-                "What it is set to.",
+                "The options and their values.",
                 "mfa_instance",
                 "option_value",
                 "apply_to_mfa_instance_id",

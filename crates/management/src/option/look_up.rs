@@ -15,7 +15,7 @@ static VALUE: JsonForm = JsonForm { name: "OptionValue", schema: value_schema };
 fn value_schema() -> serde_json::Value {
     json!({
         "type": ["string", "null"], "examples": ["true"],
-        "description": "What it is set to; null to whom a secret is not shown.",
+        "description": "The value of the option. Null if it is a secret that is not shown to the caller.",
     })
 }
 
@@ -35,13 +35,13 @@ pub static OPERATIONS: &[Op] = &[
         "GetOptionByTypeAndRefAndName",
         "/Option/type/{type}/ref/{refId}/name/{name}",
         Custom::reading(named),
-        "Reads an option by what it is of and its name.",
+        "Reads an option by its target and its name.",
     ),
     op(
         "GetOptionValueByTypeAndRefAndName",
         "/Option/type/{type}/ref/{refId}/name/{name}/value",
         Custom::reading(value).replying(Reply::Json(&VALUE)),
-        "Reads what an option is set to.",
+        "Reads the value of an option.",
     ),
 ];
 

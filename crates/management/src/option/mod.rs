@@ -62,17 +62,17 @@ choice_types! {
 }
 
 record! {
-    /// What an identity provider instance, an MFA instance or a tenant is set to, by name.
+    /// An option: a named setting of an identity provider instance, an MFA instance or a tenant.
     pub struct OptionRow {
         /// The option.
         id: OptionId = KEY,
-        /// Its name, unique for what it applies to.
+        /// The name of the option, unique for its target.
         name: Name = OPEN,
-        /// Its value: text, in the form that dataType names. Empty takes the default.
+        /// The value, as text in the form of `dataType`. If it is empty, the default applies.
         value: OptionValue = OPEN.or(DefaultValue::Text("")).sealed(Sealing::Secret),
-        /// What the value stands for: a hint for editors.
+        /// The data type of the value: a hint for editors.
         data_type: DataType = SHOWN.or(DefaultValue::Text("String")),
-        /// What edits it: a hint for editors.
+        /// The input control for the value: a hint for editors.
         editor_type: EditorType = SHOWN.or(DefaultValue::Text("Text")),
         /// Whether it is mandatory and empty, or its value cannot be read.
         has_configuration_error: bool = SHOWN.or(DefaultValue::Bool(false)),
@@ -86,7 +86,7 @@ record! {
         subscription_id: Option<Uuid> = HIDDEN,
         /// What kind of owner it has, which says what its name means.
         owner_type: Option<Name> = HIDDEN,
-        /// Changes with every write to the option.
+        /// Concurrency token. It changes with every write to the option.
         concurrency_token: Token = SHOWN,
     }
 }

@@ -43,17 +43,17 @@ pub static FIGURES: [Figure; 3] = [
 ];
 
 record! {
-    /// What is known of models of authenticators: the snapshot in use of FIDO's signed metadata.
+    /// The metadata of authenticator models: the snapshot in use of FIDO's signed metadata.
     pub struct TrustSnapshot {
         /// Whose metadata they are.
         source: Name = KEY,
-        /// The number that the signer gave it.
+        /// The number of the snapshot, as assigned by the signer.
         snapshot_number: Option<i64> = SHOWN,
-        /// The number, and the first digits of the SHA-256 of what was signed.
+        /// The version of the snapshot: its number and the first digits of the SHA-256 of the signed content.
         snapshot_version: Option<Name> = SHOWN,
-        /// When it was taken into use.
+        /// When the snapshot was taken into use.
         refreshed_on: Option<Timestamp> = SHOWN,
-        /// When the next one is due.
+        /// When the next snapshot is due.
         next_update_on: Option<Timestamp> = SHOWN,
         /// How many entries it has.
         entry_count: i64 = SHOWN,
@@ -69,19 +69,19 @@ record! {
 }
 
 record! {
-    /// How far what is known of models of authenticators can be relied on.
+    /// The status of the authenticator metadata.
     pub struct PasskeyTrustStatus {
         /// Whether there is a snapshot in use.
         has_last_known_good_snapshot: bool = SHOWN,
-        /// The number that the signer gave it.
+        /// The number of the snapshot, as assigned by the signer.
         snapshot_number: Option<Name> = SHOWN,
-        /// The number, and the first digits of the SHA-256 of what was signed.
+        /// The version of the snapshot: its number and the first digits of the SHA-256 of the signed content.
         snapshot_version: Option<Name> = SHOWN,
-        /// When it was taken into use.
+        /// When the snapshot was taken into use.
         refreshed_on: Option<Timestamp> = SHOWN,
-        /// When the next one is due.
+        /// When the next snapshot is due.
         next_update_on: Option<Timestamp> = SHOWN,
-        /// How many entries it has; those that could not be read are left out.
+        /// The number of entries, without those that could not be read.
         entry_count: i64 = SHOWN,
         /// Why the last refresh failed; null when it did not.
         last_refresh_error: Option<ShortText> = SHOWN,
@@ -89,7 +89,7 @@ record! {
 }
 
 record! {
-    /// The text of the metadata service, for a server that does not reach it.
+    /// The signed text of the metadata service, for a server that cannot reach the service.
     pub struct SignedBlob {
         /// The text: a JSON Web Signature with its certificates.
         signed_blob_jwt: SignedText = OPEN,
@@ -114,7 +114,7 @@ pub static OPERATIONS: &[Op] = &[
         M::Get,
         "/passkey-trust/mds",
         Custom::reading(show),
-        "Shows how old what is known of models of authenticators is.",
+        "Reads the status of the authenticator metadata.",
     ),
     op(
         "RefreshPasskeyTrust",

@@ -38,27 +38,27 @@ choice_types! {
 }
 
 record! {
-    /// What a platform user or group may do here.
+    /// The assignment of a role to a platform user or a platform group.
     pub struct RoleAssignment {
         /// The assignment.
         id: RoleAssignmentId = KEY,
-        /// Who has the role.
+        /// The kind of principal that has the role.
         principal_type: AssignedPrincipal = FIXED,
         /// The platform user or group.
         principal_id: Uuid = FIXED,
-        /// What may be done.
+        /// The assigned role.
         role_type: RoleType = FIXED,
-        /// The customer, of a CustomerAdmin.
+        /// The customer to which the role applies, for a CustomerAdmin.
         apply_to_customer_id: Option<CustomerId> = FIXED,
-        /// The subscription, of a SubscriptionAdmin.
+        /// The subscription to which the role applies, for a SubscriptionAdmin.
         apply_to_subscription_id: Option<SubscriptionId> = FIXED,
-        /// The tenant, of a TenantAdmin or an ApplicationDataReader.
+        /// The tenant to which the role applies, for a TenantAdmin or an ApplicationDataReader.
         apply_to_tenant_id: Option<TenantId> = FIXED,
-        /// The instance, of a UserStoreAdmin or an ApplicationDataReader.
+        /// The identity provider instance to which the role applies, for a UserStoreAdmin or an ApplicationDataReader.
         apply_to_idp_instance_id: Option<IdpInstanceId> = FIXED,
         /// What it applies to, as text.
         target_key: Name = HIDDEN.or(DefaultValue::Text("")),
-        /// Changes with every write to the assignment.
+        /// Concurrency token. It changes with every write to the assignment.
         concurrency_token: Token = SHOWN,
     }
 }

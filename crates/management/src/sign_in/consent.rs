@@ -27,7 +27,7 @@ choice_types! {
 }
 
 record! {
-    /// What a client app may have of a person.
+    /// A consent: the access that a client app may have on behalf of a user.
     pub struct SignInConsent {
         /// The consent.
         id: SignInConsentId = KEY,
@@ -35,17 +35,17 @@ record! {
         client_app_id: ClientAppId = FIXED,
         /// The platform user.
         platform_user_id: ApplicationUserId = FIXED.stored_as("person_id"),
-        /// The scope, words with one space between them.
+        /// The scopes, separated by single spaces.
         scope: ShortText = FIXED,
-        /// The resources, with one space between them.
+        /// The resources, separated by single spaces.
         resources: ShortText = FIXED.or(DefaultValue::Text("")),
-        /// Who gave it.
+        /// Who gave the consent.
         source: ConsentSource = SHOWN.or(DefaultValue::Text("Administrator")),
-        /// When it was given, or last given more.
+        /// When the consent was given or last extended.
         given_on: Option<Timestamp> = SHOWN,
-        /// When the person let it have the person's own rights at the platform, on a page. No administrator can.
+        /// When the user granted the client app the user's own rights at the platform, on a page. An administrator cannot grant them.
         platform_given_on: Option<Timestamp> = SHOWN,
-        /// Changes with every write to the consent.
+        /// Concurrency token. It changes with every write to the consent.
         concurrency_token: Token = SHOWN,
     }
 }
@@ -95,21 +95,21 @@ const fn op(name: &'static str, method: M, path: &'static str, action: A, summar
 
 /// The operations on consents.
 pub static OPERATIONS: &[Op] = &[
-    op("GetSignInConsents", M::Get, "/SignInConsent", A::List, "Lists what people let client apps have."),
+    op("GetSignInConsents", M::Get, "/SignInConsent", A::List, "Lists the consents of users to client apps."),
     op("GetSignInConsent", M::Get, "/SignInConsent/{id}", A::Read, "Reads a consent."),
     op(
         "CreateSignInConsent",
         M::Post,
         "/SignInConsent",
         A::Create,
-        "Consents for a person, as client apps need it whose accessGrantConsent is External.",
+        "Creates a consent on behalf of a user. Client apps with accessGrantConsent External require it.",
     ),
     op(
         "WithdrawSignInConsent",
         M::Delete,
         "/SignInConsent/{id}",
         A::Custom(Custom::writing(withdraw).replying(Reply::Empty)),
-        "Takes a consent back, and with it all that the client app has of the person.",
+        "Withdraws a consent and revokes all grants of the client app for the user.",
     )
     .answering(204, Reply::Empty),
 ];

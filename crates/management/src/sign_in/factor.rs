@@ -24,7 +24,7 @@ choice_types! {
 }
 
 record! {
-    /// A second factor that a person enrolled. Its secret is shown to nobody.
+    /// A second factor that a user enrolled. Its secret is never returned.
     pub struct SignInFactor {
         /// The factor.
         id: SignInFactorId = KEY,
@@ -32,9 +32,9 @@ record! {
         platform_user_id: ApplicationUserId = SHOWN,
         /// The MFA instance.
         mfa_instance_id: MfaInstanceId = SHOWN,
-        /// What it is.
+        /// The kind of second factor.
         kind: SignInFactorKind = SHOWN,
-        /// How many recovery codes are left in its place.
+        /// The number of remaining recovery codes that can be used instead of the factor.
         recovery_codes: i64 = SHOWN,
         /// When it was enrolled.
         enrolled_on: Timestamp = SHOWN,

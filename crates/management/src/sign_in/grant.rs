@@ -20,9 +20,9 @@ id_types! {
 }
 
 record! {
-    /// What a client app has of a person: its tokens count while this lives.
+    /// A grant: the access of a client app on behalf of a user. Its tokens are valid only while the grant is.
     pub struct SignInGrant {
-        /// The grant: `gid` of tokens.
+        /// The id of the grant: `gid` in tokens.
         id: SignInGrantId = KEY,
         /// The client app.
         client_app_id: ClientAppId = SHOWN,
@@ -30,19 +30,19 @@ record! {
         tenant_id: TenantId = SHOWN,
         /// The platform user.
         platform_user_id: ApplicationUserId = SHOWN,
-        /// The instance by which the person signed in.
+        /// The identity provider instance through which the person signed in.
         idp_instance_id: IdpInstanceId = SHOWN,
-        /// The session in which it began; null for a device.
+        /// The session in which the grant was created. Null for a grant to a device.
         session_id: Option<SignInSessionId> = SHOWN,
-        /// The scope, words with one space between them.
+        /// The scopes, separated by single spaces.
         scope: ShortText = SHOWN,
-        /// Whether it is for when the person is away: by a refresh token, beyond the session.
+        /// Whether the grant is for offline access: by a refresh token, beyond the session.
         is_offline: bool = SHOWN,
         /// When it began.
         started_on: Timestamp = SHOWN,
         /// When its refresh token was last used.
         used_on: Timestamp = SHOWN,
-        /// When its last token ends.
+        /// When the last token of the grant expires.
         expires_on: Timestamp = SHOWN,
         /// When it was ended.
         ended_on: Option<Timestamp> = SHOWN,
@@ -75,7 +75,7 @@ pub static OPERATIONS: &[Op] = &[
         Administrator,
         &SIGN_IN_GRANT,
         A::List,
-        "Lists what client apps have of people.",
+        "Lists the grants of client apps.",
     )
     .added(),
     Op::new(
@@ -85,7 +85,7 @@ pub static OPERATIONS: &[Op] = &[
         Administrator,
         &SIGN_IN_GRANT,
         A::Read,
-        "Reads what a client app has of a person.",
+        "Reads a grant of a client app.",
     )
     .added(),
     Op::new(
@@ -95,7 +95,7 @@ pub static OPERATIONS: &[Op] = &[
         Administrator,
         &SIGN_IN_GRANT,
         A::Custom(Custom::writing(revoke).replying(Reply::Empty)),
-        "Revokes what a client app has of a person: its tokens count no longer.",
+        "Revokes a grant of a client app. Its tokens are no longer valid.",
     )
     .answering(204, Reply::Empty)
     .added(),

@@ -55,37 +55,38 @@ choice_types! {
 }
 
 record! {
-    /// What came of an attempt to sign in, by a person who is known.
+    /// A record of a sign-in attempt by a known user.
     pub struct SignInRecord {
         /// The record.
         id: SignInRecordId = KEY,
-        /// When it was.
+        /// When the attempt took place.
         occurred_on: Timestamp = SHOWN,
         /// The tenant.
         tenant_id: TenantId = SHOWN,
         /// The client app.
         client_app_id: Option<ClientAppId> = SHOWN,
-        /// The instance by which the person signed in.
+        /// The identity provider instance through which the person signed in.
         idp_instance_id: Option<IdpInstanceId> = SHOWN,
         /// The platform user.
         platform_user_id: ApplicationUserId = SHOWN,
-        /// What came of it.
+        /// The outcome of the attempt.
         outcome: SignInOutcome = SHOWN,
-        /// Why it was refused.
+        /// Why the attempt was refused.
         reason: Option<SignInReason> = SHOWN,
-        /// How the person proved who they are: words of `amr`, with one space between them.
+        /// The authentication methods that were used: values of `amr`, separated by single spaces.
         methods: ShortText = SHOWN,
-        /// The class that was reached: `acr`.
+        /// The authentication context class that was reached (`acr`).
         acr: Option<Name> = SHOWN,
         /// The session.
         session_id: Option<SignInSessionId> = SHOWN,
-        /// The address that the browser came from; null once the person is erased.
+        /// The address of the browser. Null after the person is erased.
         address: Option<ShortText> = SHOWN.sealed(Sealing::Person),
-        /// The browser, as it names itself; null once the person is erased.
+        /// The user agent of the browser. Null after the person is erased.
         user_agent: Option<ShortText> = SHOWN.sealed(Sealing::Person),
-        /// How many attempts it counts. Failed ones of a person from one address within an hour, with one reason, are one record.
+        /// The number of attempts in the record. Failed attempts of a user from one address within an hour and for the same reason share
+        /// one record.
         attempts: i64 = SHOWN,
-        /// When the last of them was. Client app, instance and methods are those of the last one.
+        /// When the last attempt in the record took place. Client app, instance and methods are those of the last attempt.
         last_attempt_on: Timestamp = SHOWN,
     }
 }
@@ -110,7 +111,7 @@ pub static OPERATIONS: &[Op] = &[
         Permit::SignInRecord,
         &SIGN_IN_RECORD,
         A::List,
-        "Lists what came of attempts to sign in.",
+        "Lists the records of sign-in attempts.",
     )
     .added(),
     Op::new(
@@ -120,7 +121,7 @@ pub static OPERATIONS: &[Op] = &[
         Permit::SignInRecord,
         &SIGN_IN_RECORD,
         A::Read,
-        "Reads what came of an attempt to sign in.",
+        "Reads the record of a sign-in attempt.",
     )
     .added(),
 ];

@@ -20,7 +20,7 @@ id_types! {
 }
 
 record! {
-    /// A person's sign-in at one browser.
+    /// A session: the sign-in of a user in one browser.
     pub struct SignInSession {
         /// The session.
         id: SignInSessionId = KEY,
@@ -28,15 +28,15 @@ record! {
         tenant_id: TenantId = SHOWN,
         /// The platform user.
         platform_user_id: ApplicationUserId = SHOWN,
-        /// The instance by which the person signed in.
+        /// The identity provider instance through which the person signed in.
         idp_instance_id: IdpInstanceId = SHOWN,
-        /// Whether it outlives the browser's own session.
+        /// Whether the session outlives the browser session.
         is_kept: bool = SHOWN,
         /// When the person signed in.
         started_on: Timestamp = SHOWN,
-        /// When it was last used, to five minutes.
+        /// When the session was last used, accurate to five minutes.
         used_on: Timestamp = SHOWN,
-        /// When it ends if it is not used.
+        /// When the session expires if it is not used.
         expires_on: Timestamp = SHOWN,
         /// When it was ended.
         ended_on: Option<Timestamp> = SHOWN,
@@ -70,7 +70,7 @@ pub static OPERATIONS: &[Op] = &[
         Administrator,
         &SIGN_IN_SESSION,
         A::List,
-        "Lists people's sessions.",
+        "Lists the sessions of users.",
     )
     .added(),
     Op::new(
@@ -90,7 +90,7 @@ pub static OPERATIONS: &[Op] = &[
         Administrator,
         &SIGN_IN_SESSION,
         A::Custom(Custom::writing(end).replying(Reply::Empty)),
-        "Ends a session: the person signs in anew. What client apps got for when the person is away stays.",
+        "Ends a session: the user has to sign in again. Grants for offline access remain valid.",
     )
     .answering(204, Reply::Empty)
     .added(),
@@ -102,7 +102,7 @@ pub static OPERATIONS: &[Op] = &[
         &APPLICATION_USER,
         // a person who is signed out can sign in again: nothing of the person changes
         A::Custom(Custom::writing(sign_out_person).replying(Reply::Empty).by_rows()),
-        "Ends all sessions of a person, and all that client apps were granted.",
+        "Ends all sessions of a user and revokes all grants of client apps for the user.",
     )
     .answering(204, Reply::Empty)
     .sensitive()

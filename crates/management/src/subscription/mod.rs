@@ -41,11 +41,11 @@ record! {
         id: SubscriptionId = KEY,
         /// Its name, unique for the customer without regard to case.
         name: Name = OPEN.folded(),
-        /// Whether it is in use.
+        /// Whether the subscription is in use.
         status: SubscriptionStatus = OPEN.or(DefaultValue::Text("Active")),
         /// The customer.
         customer_id: CustomerId = FIXED,
-        /// Changes with every write to the subscription.
+        /// Concurrency token. It changes with every write to the subscription.
         concurrency_token: Token = SHOWN,
     }
 }

@@ -46,11 +46,11 @@ record! {
         name: Name = OPEN.folded(),
         /// What it is for.
         description: Option<Description> = OPEN,
-        /// Whether its people can sign in.
+        /// Whether users of the tenant can sign in.
         is_active: bool = OPEN.or(DefaultValue::Bool(true)),
         /// The subscription.
         subscription_id: SubscriptionId = FIXED,
-        /// Changes with every write to the tenant.
+        /// Concurrency token. It changes with every write to the tenant.
         concurrency_token: Token = SHOWN,
     }
 }

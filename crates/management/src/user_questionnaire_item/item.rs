@@ -24,9 +24,9 @@ pub struct Item {
     pub label: String,
     /// Whether it has to be answered.
     pub is_required: bool,
-    /// The fewest characters of an answer.
+    /// The minimum number of characters of an answer.
     pub min_length: Option<i64>,
-    /// The most characters of an answer.
+    /// The maximum number of characters of an answer.
     pub max_length: Option<i64>,
     /// The form of an answer.
     pub format: ValidationFormat,
@@ -37,9 +37,9 @@ pub struct Item {
 /// A member of an item that can be invalid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Member {
-    /// The fewest characters of an answer.
+    /// The minimum number of characters of an answer.
     MinLength,
-    /// The most characters of an answer.
+    /// The maximum number of characters of an answer.
     MaxLength,
     /// The regular expression that an answer must match.
     ValidationPattern,
@@ -52,7 +52,7 @@ impl Item {
         answer.chars().count() <= self.max_characters() && form_bytes(answer) <= self.max_bytes()
     }
 
-    /// The most characters of an answer.
+    /// The maximum number of characters of an answer.
     fn max_characters(&self) -> usize {
         let most = ShortText::RULE.max;
         self.max_length.map_or(most, |length| usize::try_from(length).unwrap_or_default().min(most))

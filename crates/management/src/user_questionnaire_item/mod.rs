@@ -57,29 +57,29 @@ impl FieldType for Length {
 }
 
 record! {
-    /// An item of the questionnaire that people of a tenant fill in when they sign in.
+    /// An item of the questionnaire that users of a tenant fill in when they sign in.
     pub struct UserQuestionnaireItem {
         /// The item.
         id: UserQuestionnaireItemId = KEY,
         /// The tenant.
         tenant_id: TenantId = FIXED,
-        /// Under which the answer is kept, unique in the tenant: the name of a field of users, or the key of an entry.
+        /// The key under which the answer is stored, unique in the tenant: the name of a user field or the key of an entry.
         key: Key = OPEN,
-        /// What people read.
+        /// The text that users see.
         label: Name = OPEN,
-        /// Its place among others.
+        /// The position in the order.
         position: i64 = OPEN.or(DefaultValue::Int(0)),
-        /// Whether it must be answered. The id of an optional item is submitted, too.
+        /// Whether the item must be answered. The id of an optional item must also be submitted.
         is_required: bool = OPEN.or(DefaultValue::Bool(true)),
-        /// The fewest characters of an answer.
+        /// The minimum number of characters of an answer.
         min_length: Option<Length> = OPEN,
-        /// The most characters of an answer.
+        /// The maximum number of characters of an answer.
         max_length: Option<Length> = OPEN,
-        /// What an answer must look like.
+        /// The required format of an answer.
         validation_format: ValidationFormat = OPEN.or(DefaultValue::Text("None")),
-        /// The regular expression that an answer must match, where validationFormat is Regex.
+        /// The regular expression that an answer must match if validationFormat is Regex.
         validation_pattern: Option<PatternText> = OPEN,
-        /// Changes with every write to the item.
+        /// Concurrency token. It changes with every write to the item.
         concurrency_token: Token = SHOWN,
     }
 }

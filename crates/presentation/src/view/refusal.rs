@@ -7,7 +7,7 @@ use minijinja::{Error, ErrorKind};
 pub struct Refusal {
     /// The line, from 1.
     pub line: usize,
-    /// The character in the line, from 1.
+    /// The column in the line, in characters, from 1.
     pub column: usize,
     /// The mistake at this position.
     pub detail: String,

@@ -145,17 +145,17 @@ fn write(
 pub fn schema(resource: &str) -> Json {
     json!({
         "type": "object",
-        "description": "What changed, and how to go on.",
+        "description": "The changes, and the cursor for the next call.",
         "required": ["items", "next", "hasMore"],
         "properties": {
             "items": {
                 "type": "array",
-                "description": "Each item that changed once, as it is now, or as deleted.",
+                "description": "The changed items: each one once, in its current state or as deleted.",
                 "items": { "anyOf": [
                     { "$ref": format!("#/components/schemas/{resource}") },
                     {
                         "type": "object",
-                        "description": "An item that is not there any more.",
+                        "description": "An item that no longer exists.",
                         "required": ["id", "deleted"],
                         "properties": {
                             "id": { "type": "string", "format": "uuid", "description": "The item." },
@@ -166,9 +166,9 @@ pub fn schema(resource: &str) -> Json {
             },
             "next": {
                 "type": "string",
-                "description": "The cursor behind these changes: after of the next call. It is there when items is empty, too.",
+                "description": "The cursor after these changes: `after` of the next call. It is present even if `items` is empty.",
             },
-            "hasMore": { "type": "boolean", "description": "Whether there is more at once." },
+            "hasMore": { "type": "boolean", "description": "Whether more is available now." },
         },
     })
 }

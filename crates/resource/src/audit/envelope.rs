@@ -214,16 +214,16 @@ pub fn envelope_schema() -> Json {
         "required": ["specversion", "id", "source", "type", "subject", "time", "datacontenttype", "dataschema", "sequence", "data"],
         "properties": {
             "specversion": { "const": "1.0" },
-            "id": text("Its number. Where the change is audited, that of its entry in the audit trail."),
-            "source": text("Where it happened: /userstore/{id of the instance}, /management/{id of the subscription}, /management, /signin/{id of the subscription}."),
-            "type": text("What happened, e.g. platform.userstore.user.updated."),
-            "subject": text("The key of what it is about."),
+            "id": text("The number of the event. If the change is audited, it is the number of its entry in the audit trail."),
+            "source": text("The source of the event: /userstore/{id of the instance}, /management/{id of the subscription}, /management, /signin/{id of the subscription}."),
+            "type": text("The type of the event, e.g. platform.userstore.user.updated."),
+            "subject": text("The key of the object that the event is about."),
             "time": { "type": "string", "format": "date-time", "description": "When it happened." },
             "datacontenttype": { "const": "application/json" },
-            "dataschema": text("Where the JSON Schema of events of this type is: at this server."),
-            "sequence": text("Its position in the feed, with zeros in front: 20 digits. What is sent to a receiver alone has none."),
-            "traceparent": text("The request behind it (W3C Trace Context)."),
-            "data": { "type": "object", "description": "Ids and names of members, never values: id, actor (null for who may not see it), changed, relation, added and removed (at most 500 each, with addedCount and removedCount where there are more, and only what the reader may see; complete: false where some are left out), scope." },
+            "dataschema": text("The address of the JSON Schema of events of this type, at this server."),
+            "sequence": text("The position of the event in the feed: 20 digits with leading zeros. An event that is sent only to a receiver has none."),
+            "traceparent": text("The trace context of the request that caused the event (W3C Trace Context)."),
+            "data": { "type": "object", "description": "Ids and names of members, never values: id, actor (null if the reader may not see it), changed, relation, added and removed (at most 500 each, with addedCount and removedCount if there are more, and only what the reader may see; complete: false if some are left out), scope." },
         },
     })
 }
@@ -231,12 +231,12 @@ pub fn envelope_schema() -> Json {
 fn feed_schema() -> Json {
     json!({
         "type": "object",
-        "description": "Events in the order of the feed, and how to go on.",
+        "description": "Events in the order of the feed, and the cursor for the next call.",
         "required": ["items", "next", "hasMore"],
         "properties": {
             "items": { "type": "array", "maxItems": 1000, "items": { "$ref": "#/components/schemas/Event" } },
-            "next": { "type": "string", "description": "The cursor behind these events: after of the next call. It is there when items is empty, too." },
-            "hasMore": { "type": "boolean", "description": "Whether there is more at once." },
+            "next": { "type": "string", "description": "The cursor after these events: `after` of the next call. It is present even if `items` is empty." },
+            "hasMore": { "type": "boolean", "description": "Whether more is available now." },
         },
     })
 }

@@ -91,7 +91,7 @@ pub struct SignInEvent {
     pub subscription: Option<Uuid>,
     /// The tenant.
     pub tenant: Uuid,
-    /// The instance by which the person signed in.
+    /// The identity provider instance through which the person signed in.
     pub instance: Option<Uuid>,
     /// The platform user.
     pub person: Uuid,

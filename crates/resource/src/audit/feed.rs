@@ -18,25 +18,24 @@ use crate::{
 /// The cursor to continue from.
 pub const AFTER: QueryParameter = QueryParameter::optional(
     "after",
-    "A cursor: next of an earlier answer, or X-Event-Cursor of a list. now: behind all changes that were answered before. \
-     Without it the feed begins at the oldest event that is kept.",
+    "A cursor: `next` of an earlier response, or X-Event-Cursor of a list. `now` starts after all changes that were answered before. If missing, the feed starts at the oldest retained event.",
     512,
 );
 /// The maximum number of events.
 pub const COUNT: QueryParameter =
-    QueryParameter::number("count", "How many events at most; 100 without it.", 1, 1000);
+    QueryParameter::number("count", "The maximum number of events. 100 if missing.", 1, 1000);
 const TYPE: QueryParameter = QueryParameter::several(
     "type",
-    "Types of events, which may end in an asterisk; one that fits any of them is answered. All without it.",
+    "Event types, each of which may end in an asterisk. Events that match any of them are returned. If missing, all events are.",
     50,
     200,
 );
 const SUBJECT: QueryParameter =
-    QueryParameter::optional("subject", "The key of what the events are about.", 500);
+    QueryParameter::optional("subject", "The key of the object that the events are about.", 500);
 /// The time to wait.
 pub const WAIT: QueryParameter = QueryParameter::number(
     "wait",
-    "How many seconds to wait for an event where there is none; without it the answer comes at once.",
+    "The number of seconds to wait for an event if there is none. If missing, the response is returned at once.",
     0,
     30,
 );
@@ -311,7 +310,7 @@ pub struct EventPage {
     pub events: Vec<Delivered>,
     /// The cursor after them.
     pub next: EventCursor,
-    /// Whether there is more at once.
+    /// Whether more is available now.
     has_more: bool,
 }
 

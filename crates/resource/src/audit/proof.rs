@@ -21,15 +21,10 @@ pub static INCLUSION: JsonForm = JsonForm { name: "InclusionProof", schema: incl
 pub static CONSISTENCY: JsonForm = JsonForm { name: "ConsistencyProof", schema: consistency_schema };
 /// The query parameters of [`consistency`].
 pub const SIZES: &[QueryParameter] = &[
-    QueryParameter::number(
-        "from",
-        "The size of the earlier tree, a number of entries; 0 without it.",
-        0,
-        i64::MAX,
-    ),
+    QueryParameter::number("from", "The size of the earlier tree, in entries. 0 if missing.", 0, i64::MAX),
     QueryParameter::number(
         "to",
-        "The size of the later tree, at most and without it that of the newest checkpoint.",
+        "The size of the later tree, at most that of the newest checkpoint. If missing, it is that of the newest checkpoint.",
         0,
         i64::MAX,
     ),
@@ -163,16 +158,14 @@ fn hashes(about: &str) -> Json {
 fn inclusion_schema() -> Json {
     json!({
         "type": "object",
-        "description": "The proof that an entry is in the tree of a checkpoint (RFC 6962, section 2.1.1).",
+        "description": "The inclusion proof of an entry in the tree of a checkpoint (RFC 6962, section 2.1.1).",
         "required": ["id", "position", "treeSize", "leafHash", "hashes", "checkpoint"],
         "properties": {
             "id": number("The entry's number."),
-            "position": number("Where it stands in the tree, from 0."),
-            "treeSize": number("How many entries the tree has."),
-            "leafHash": hash("The hash of its leaf: SHA-256 over a zero byte and the canonical JSON of the \
-                members that its signature covers, with signature and signaturePublicKeyInfo, and with person where \
-                primaryKey does not begin with it."),
-            "hashes": hashes("The proof, the hash next to the leaf first."),
+            "position": number("The index of the leaf in the tree, from 0."),
+            "treeSize": number("The number of entries in the tree."),
+            "leafHash": hash("The leaf hash of the entry: SHA-256 over a zero byte and the canonical JSON of the members that its signature covers, with signature and signaturePublicKeyInfo, and with person if primaryKey does not begin with it."),
+            "hashes": hashes("The proof, starting with the hash next to the leaf."),
             "checkpoint": { "type": "string", "description": "The signed checkpoint of the tree (C2SP)." },
         },
     })
@@ -181,7 +174,7 @@ fn inclusion_schema() -> Json {
 fn consistency_schema() -> Json {
     json!({
         "type": "object",
-        "description": "The proof that a tree begins with an earlier one (RFC 6962, section 2.1.2).",
+        "description": "The consistency proof: it proves that a tree begins with an earlier one (RFC 6962, section 2.1.2).",
         "required": ["from", "to", "fromRootHash", "toRootHash", "hashes"],
         "properties": {
             "from": number("The size of the earlier tree."),

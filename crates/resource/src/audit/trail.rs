@@ -40,39 +40,39 @@ choice_types! {
 record! {
     /// An entry of the audit trail: one change, signed.
     pub struct AuditTrail {
-        /// The entry's number, unique and roughly ascending.
+        /// The number of the entry, unique and roughly ascending.
         id: i64 = KEY.stored_as("rid"),
-        /// When the change was made.
+        /// When the change took place.
         timestamp: Timestamp = SHOWN,
-        /// Who made it: the id of a client app or user; null for the server's own jobs.
+        /// The actor of the change: the id of a client app or user. Null for the server's own jobs.
         user: Option<Name> = SHOWN.stored_as("actor").like("0192f0c1-2b3a-7c4d-8e5f-6a7b8c9d0e1f"),
         /// The resource that was changed.
         area: Name = SHOWN.like("User"),
-        /// The key of what was changed; a composite one is joined by `|`.
+        /// The key of the changed object. The parts of a composite key are joined by `|`.
         primary_key: Name = SHOWN.like("0192f0c1-2b3a-7c4d-8e5f-6a7b8c9d0e1f"),
         /// The kind of entry.
         category: EntryCategory = SHOWN,
         /// Added, Modified or Deleted.
         action: EntryAction = SHOWN,
-        /// The store that it was made in.
+        /// The store in which the change took place.
         data_source: Name = SHOWN.like("default"),
-        /// The person whose contents these are: deleted with the person; null when they are nobody's.
+        /// The person to whom the contents belong. The contents are deleted with the person. Null if they belong to nobody.
         person: Option<Uuid> = SHOWN,
-        /// The state before, as canonical JSON (RFC 8785).
+        /// The state before the change, as canonical JSON (RFC 8785).
         original_content: Option<ShortText> = SHOWN.sealed(Sealing::Person),
-        /// The state after, as canonical JSON (RFC 8785).
+        /// The state after the change, as canonical JSON (RFC 8785).
         current_content: Option<ShortText> = SHOWN.sealed(Sealing::Person),
-        /// The salt of the digest of the state before.
+        /// The salt of the digest of the state before the change.
         original_salt: Option<Bytes> = SHOWN.sealed(Sealing::Person),
-        /// The salt of the digest of the state after.
+        /// The salt of the digest of the state after the change.
         current_salt: Option<Bytes> = SHOWN.sealed(Sealing::Person),
-        /// SHA-256 over the salt and the state before.
+        /// SHA-256 over the salt and the state before the change.
         original_digest: Option<Digest> = SHOWN,
-        /// SHA-256 over the salt and the state after.
+        /// SHA-256 over the salt and the state after the change.
         current_digest: Option<Digest> = SHOWN,
         /// The signature over the entry's canonical form.
         signature: Bytes = SHOWN,
-        /// The public key that proves it: a DER `SubjectPublicKeyInfo`.
+        /// The public key that verifies the signature: a DER `SubjectPublicKeyInfo`.
         signature_public_key_info: Bytes = SHOWN,
     }
 }
@@ -115,7 +115,7 @@ macro_rules! audit_operations {
                 READ,
                 $shape,
                 A::Custom(CHECKPOINT),
-                "Reads the newest signed checkpoint of the audit trail: a C2SP note with size and root of its tree.",
+                "Reads the newest signed checkpoint of the audit trail: a C2SP note with the size and root of its tree.",
             )
             .added(),
             Op::new(
@@ -125,7 +125,7 @@ macro_rules! audit_operations {
                 READ,
                 $shape,
                 A::Custom(INCLUSION),
-                "Proves that an entry is in the tree of the newest checkpoint.",
+                "Reads the proof that an entry is in the tree of the newest checkpoint.",
             )
             .added(),
             Op::new(
@@ -135,7 +135,7 @@ macro_rules! audit_operations {
                 READ,
                 $shape,
                 A::Custom(CONSISTENCY),
-                "Proves that a later tree of the audit trail begins with an earlier one.",
+                "Reads the proof that a later tree of the audit trail begins with an earlier one.",
             )
             .with_query(proof::SIZES)
             .added(),

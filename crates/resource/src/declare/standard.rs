@@ -25,7 +25,7 @@ macro_rules! standard {
                 READ,
                 $shape,
                 A::List,
-                concat!("Lists every ", $name, "."),
+                concat!("Lists ", $name, "s."),
             ),
             Op::new(
                 concat!("Create", $name),
@@ -34,7 +34,7 @@ macro_rules! standard {
                 WRITE,
                 $shape,
                 A::Create,
-                concat!("Creates a ", $name, "."),
+                $crate::constcat::concat!("Creates ", $crate::article($name), " ", $name, "."),
             ),
             Op::new(
                 concat!("Update", $name),
@@ -43,7 +43,7 @@ macro_rules! standard {
                 WRITE,
                 $shape,
                 A::Replace,
-                concat!("Replaces a ", $name, "."),
+                $crate::constcat::concat!("Replaces ", $crate::article($name), " ", $name, "."),
             ),
             Op::new(
                 concat!("Patch", $name),
@@ -52,7 +52,7 @@ macro_rules! standard {
                 WRITE,
                 $shape,
                 A::Patch,
-                concat!("Changes a ", $name, "."),
+                $crate::constcat::concat!("Changes ", $crate::article($name), " ", $name, "."),
             ),
             Op::new(
                 concat!("Get", $name),
@@ -61,7 +61,7 @@ macro_rules! standard {
                 READ,
                 $shape,
                 A::Read,
-                concat!("Reads a ", $name, "."),
+                $crate::constcat::concat!("Reads ", $crate::article($name), " ", $name, "."),
             ),
             Op::new(
                 concat!("Delete", $name),
@@ -70,7 +70,7 @@ macro_rules! standard {
                 WRITE,
                 $shape,
                 A::Delete,
-                concat!("Deletes a ", $name, "."),
+                $crate::constcat::concat!("Deletes ", $crate::article($name), " ", $name, "."),
             ),
             Op::new(
                 concat!("Create", $name, "Batch"),
@@ -79,7 +79,7 @@ macro_rules! standard {
                 WRITE,
                 $shape,
                 A::CreateBatch,
-                concat!("Creates many of ", $name, ", all or none."),
+                concat!("Creates many ", $name, "s, all or none."),
             ),
             Op::new(
                 concat!("Update", $name, "Batch"),
@@ -88,7 +88,7 @@ macro_rules! standard {
                 WRITE,
                 $shape,
                 A::ReplaceBatch,
-                concat!("Replaces many of ", $name, ", all or none."),
+                concat!("Replaces many ", $name, "s, all or none."),
             ),
             Op::new(
                 concat!("Delete", $name, "Batch"),
@@ -97,10 +97,20 @@ macro_rules! standard {
                 WRITE,
                 $shape,
                 A::DeleteBatch,
-                concat!("Deletes many of ", $name, ", all or none."),
+                concat!("Deletes many ", $name, "s, all or none."),
             ),
         ]
     }};
+}
+
+/// The indefinite article of the name of a resource.
+#[must_use]
+pub const fn article(name: &str) -> &'static str {
+    match name.as_bytes() {
+        [b'A' | b'E' | b'I' | b'O', ..] => "an",
+        // User and its kin begin with the sound of "you"
+        _ => "a",
+    }
 }
 
 /// The three operations of a relation. Parameters: their name, their path, the permit to write, the shape and
@@ -123,7 +133,7 @@ macro_rules! relation {
                 WRITE,
                 $shape,
                 A::Relate(&RELATION, R::Set),
-                $crate::constcat::concat!("Replaces the set ", RELATION.name, "."),
+                $crate::constcat::concat!("Replaces the items of `", RELATION.name, "`."),
             ),
             Op::new(
                 concat!("Add", $name),
@@ -132,7 +142,7 @@ macro_rules! relation {
                 WRITE,
                 $shape,
                 A::Relate(&RELATION, R::Add),
-                $crate::constcat::concat!("Adds to the set ", RELATION.name, "."),
+                $crate::constcat::concat!("Adds items to `", RELATION.name, "`."),
             ),
             Op::new(
                 concat!("Remove", $name),
@@ -141,7 +151,7 @@ macro_rules! relation {
                 WRITE,
                 $shape,
                 A::Relate(&RELATION, R::Remove),
-                $crate::constcat::concat!("Removes from the set ", RELATION.name, "."),
+                $crate::constcat::concat!("Removes items from `", RELATION.name, "`."),
             ),
         ]
     }};

@@ -29,7 +29,7 @@ pub enum EndpointError {
 }
 
 impl EndpointError {
-    /// The code of the error.
+    /// The error code.
     pub fn code(&self) -> Option<&str> {
         match self {
             Self::Answered(code, _) => Some(code),

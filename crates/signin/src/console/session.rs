@@ -25,7 +25,7 @@ pub struct ConsoleSession {
     pub person: Uuid,
     /// The sign-in session, with which it ends.
     pub sign_in: Uuid,
-    /// The instance by which the person signed in.
+    /// The identity provider instance through which the person signed in.
     pub instance: Uuid,
     /// The authentication class of the sign-in.
     pub acr: String,

@@ -40,7 +40,7 @@ pub struct RefusedRequest {
     pub sent: String,
     /// The client app's registered settings, without secrets.
     pub registered: String,
-    /// When.
+    /// The date and time.
     pub last_on: Timestamp,
 }
 

@@ -43,7 +43,7 @@ pub(super) static PAGE: SignInPage = SignInPage {
 struct TypedPass {
     /// The login name.
     username: String,
-    /// The pass.
+    /// The temporary access pass.
     pass: Secret,
 }
 

@@ -86,7 +86,7 @@ impl Purpose {
 /// The destination of a code.
 #[derive(Clone, Debug)]
 pub struct Destination {
-    /// The address or number.
+    /// The e-mail address or telephone number.
     pub value: String,
     /// The language.
     pub locale: Option<String>,

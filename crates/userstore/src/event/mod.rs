@@ -11,7 +11,7 @@ use chancery_resource::{
 use crate::audit_trail::AUDIT_TRAIL;
 
 record! {
-    /// What happened to something: a CloudEvents 1.0 envelope.
+    /// An event about a resource, in a CloudEvents 1.0 envelope.
     pub struct Event {
         /// Its number.
         id: i64 = KEY,
@@ -40,14 +40,14 @@ pub static OPERATIONS: &[Op] = &[
         "/administration/Event",
         feed::reading(get),
         QUERY,
-        "Reads what happened in the store behind a cursor, in order.",
+        "Reads the events of the store after a cursor, in order.",
     ),
     op(
         "StreamEvents",
         "/administration/Event/stream",
         feed::streaming(get),
         STREAM_QUERY,
-        "Streams what happens in the store, as server-sent events. Last-Event-ID goes on behind an event.",
+        "Streams the events of the store as server-sent events. Last-Event-ID continues after an event.",
     ),
 ];
 

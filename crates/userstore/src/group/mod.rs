@@ -30,7 +30,7 @@ record! {
         scim_owner: Option<Uuid> = HIDDEN.audited(),
         /// The group's id at the directory that provisions it.
         external_unique_identifier: Option<Name> = HIDDEN.audited(),
-        /// Changes with every write to the group's own fields.
+        /// Concurrency token. It changes with every write to the group's own fields.
         concurrency_token: Token = SHOWN,
     }
 }
@@ -105,7 +105,7 @@ pub static OPERATIONS: &[Op] = &[
         M::Get,
         "/administration/Group/delta",
         changes(&DELTA),
-        "Reads which groups changed behind a cursor, in themselves or their links: each once, as it is now, or as deleted.",
+        "Reads the groups that changed after a cursor, or whose links changed: each one once, in its current state or as deleted.",
     )
     .with_query(delta::QUERY)
     .added(),
@@ -143,21 +143,21 @@ pub static OPERATIONS: &[Op] = &[
         M::Put,
         PARENTS,
         A::Relate(&Group::PARENT_GROUPS, RelationChange::Set),
-        "Replaces the groups that a group is in.",
+        "Replaces the parent groups of a group.",
     ),
     op(
         "AddParentGroup",
         M::Post,
         PARENTS,
         A::Relate(&Group::PARENT_GROUPS, RelationChange::Add),
-        "Puts a group into groups.",
+        "Adds a group to parent groups.",
     ),
     op(
         "RemoveParentGroup",
         M::Delete,
         PARENTS,
         A::Relate(&Group::PARENT_GROUPS, RelationChange::Remove),
-        "Takes a group out of groups.",
+        "Removes a group from parent groups.",
     ),
     op(
         "SetGroupMemberGroups",
@@ -185,7 +185,7 @@ pub static OPERATIONS: &[Op] = &[
         M::Get,
         "/administration/Group/parentGroup/{parentGroupId}/membership",
         list(membership::below_group),
-        "Lists all groups below a group, itself excluded.",
+        "Lists all groups below a group, without the group itself.",
     ),
     op(
         "GetAllGroupMembershipFromUser",

@@ -12,11 +12,11 @@ record! {
         instance_id: InstanceId = SCOPE,
         /// The group.
         group_id: GroupId = OWNER,
-        /// The entry's key, unique in the group; upper and lower case differ.
+        /// The key of the entry, unique in the group. It is case-sensitive.
         key: Key = KEY,
         /// Its value.
         value: Option<EntryValue> = OPEN,
-        /// Changes with every write to the entry.
+        /// Concurrency token. It changes with every write to the entry.
         concurrency_token: Token = SHOWN,
     }
 }

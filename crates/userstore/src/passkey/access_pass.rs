@@ -46,23 +46,23 @@ choice_types! {
 record! {
     /// A temporary access pass. Its value was returned when it was created, and is not stored.
     pub struct TemporaryAccessPass {
-        /// The pass.
+        /// The temporary access pass.
         id: PassId = KEY,
         /// The user.
         user_id: UserId = FIXED,
         /// When it was created.
         created_on: Timestamp = SHOWN,
-        /// From when on it serves.
+        /// Time from which the pass is valid.
         valid_from: Timestamp = SHOWN,
-        /// Until when it serves.
+        /// Time at which the pass expires.
         expires_on: Timestamp = SHOWN,
-        /// Whether it serves once.
+        /// Whether the pass can be used only once.
         is_one_time_use: bool = SHOWN,
-        /// Where it stands.
+        /// The status.
         status: PassStatus = SHOWN,
         /// When it was last used.
         used_on: Option<Timestamp> = SHOWN,
-        /// Who created it.
+        /// The actor that created the pass.
         created_by_actor_id: Option<Uuid> = SHOWN,
         /// What is stored of its value.
         digest: Bytes = HIDDEN,
@@ -81,15 +81,15 @@ pub static ACCESS_PASS: Shape =
         .of_person(&USER, TemporaryAccessPass::USER_ID);
 
 record! {
-    /// For whom a pass is created, and how long it is valid.
+    /// The request for a temporary access pass: its user and its validity.
     pub struct NewPass {
         /// The user.
         user_id: UserId = OPEN,
-        /// From when on it serves; now when it is missing.
+        /// Time from which the pass is valid. Without it, the pass is valid from now on.
         valid_from: Option<Timestamp> = OPEN,
-        /// For how many minutes; the store's option TemporaryAccessPassDefaultLifetime says when it is missing.
+        /// Lifetime in minutes. Without it, the store's option TemporaryAccessPassDefaultLifetime applies.
         lifetime_minutes: Option<i64> = OPEN,
-        /// Whether it serves once; the store's option TemporaryAccessPassOneTimeUse says when it is missing.
+        /// Whether the pass can be used only once. If missing, the option TemporaryAccessPassOneTimeUse of the store applies.
         is_one_time_use: Option<bool> = OPEN,
     }
 }
@@ -100,7 +100,7 @@ secret_types! {
 }
 
 record! {
-    /// Who uses a pass, and its value.
+    /// The login name of a user and the value of the temporary access pass that the user uses.
     pub struct Redemption {
         /// The login name.
         login_name: Name = OPEN.like("ada"),
@@ -110,13 +110,13 @@ record! {
 }
 
 record! {
-    /// Who got in by a pass.
+    /// The use of a temporary access pass by a user.
     pub struct Entry {
         /// The user.
         user_id: UserId = SHOWN,
-        /// The pass.
+        /// The temporary access pass.
         temporary_access_pass_id: PassId = SHOWN,
-        /// When.
+        /// The date and time.
         redeemed_on: Timestamp = SHOWN,
     }
 }
@@ -128,11 +128,11 @@ static ISSUED: JsonForm = JsonForm {
     name: "TemporaryAccessPassIssued",
     schema: || {
         json!({
-            "description": "A new pass, with its value: returned now, and never again.",
+            "description": "A new temporary access pass with its value. The value is returned in this response and never again.",
             "allOf": [
                 { "$ref": "#/components/schemas/TemporaryAccessPass" },
                 { "type": "object", "required": ["value"], "properties": {
-                    "value": { "type": "string", "description": "What the user types in." },
+                    "value": { "type": "string", "description": "The value that the user enters." },
                 } },
             ],
         })
@@ -159,7 +159,7 @@ pub static OPERATIONS: &[Op] = &[
         M::Post,
         ALL,
         Custom::writing(issue).taking(Body::Form(&NEW)),
-        "Makes a temporary access pass for a user.",
+        "Creates a temporary access pass for a user.",
     )
     .answering(201, Reply::Json(&ISSUED))
     .added(),
@@ -177,7 +177,7 @@ pub static OPERATIONS: &[Op] = &[
         M::Post,
         "/administration/passkey-security/temporary-access-passes/redemption",
         Custom::writing(redeem).taking(Body::Form(&REDEMPTION)).replying(Reply::Form(&REDEEMED)),
-        "Uses a temporary access pass.",
+        "Redeems a temporary access pass.",
     )
     .added(),
 ];

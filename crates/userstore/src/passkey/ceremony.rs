@@ -33,21 +33,21 @@ const LIFETIME: i64 = 5 * 60 * 1000;
 const MAX_PASSKEYS: usize = 100;
 
 record! {
-    /// Who is to be authenticated.
+    /// The user to authenticate.
     pub struct StartAuthentication {
-        /// The login name; without it, whoever has a passkey on the device.
+        /// The login name. Without it, any user with a passkey on the device can authenticate.
         login_name: Option<Name> = OPEN.like("ada"),
     }
 }
 
 record! {
-    /// Who was authenticated, and by what.
+    /// The authenticated user and the passkey that was used.
     pub struct AuthenticatedPasskey {
         /// The user.
         user_id: UserId = SHOWN,
         /// The passkey.
         credential_id: PasskeyId = SHOWN,
-        /// When.
+        /// The date and time.
         authenticated_on: Timestamp = SHOWN,
     }
 }

@@ -52,21 +52,21 @@ choice_types! {
 }
 
 record! {
-    /// Something that happened around a user's passkeys.
+    /// A security event in connection with a user's passkeys.
     pub struct PasskeySecurityEvent {
-        /// The event.
+        /// The id of the event.
         id: EventId = KEY,
         /// The user.
         user_id: UserId = FIXED,
-        /// What happened.
+        /// The type of the event.
         event_type: EventType = SHOWN,
-        /// When.
+        /// The date and time.
         occurred_on: Timestamp = SHOWN,
-        /// Who did it: the id of a client app or user.
+        /// The actor: the id of a client app or user.
         actor_id: Option<Uuid> = SHOWN,
-        /// The passkey that it is about.
+        /// The passkey that the event concerns.
         credential_id: Option<Uuid> = SHOWN,
-        /// More, for people.
+        /// Further details as human-readable text.
         details: Option<ShortText> = SHOWN,
     }
 }
@@ -84,7 +84,7 @@ pub static OPERATIONS: &[Op] = &[Op::new(
     UserStore,
     &EVENT,
     A::Custom(Custom::listing(|call, tx| list_where(call, tx, &|_| ())).replying(Reply::Items)),
-    "Lists what happened around passkeys.",
+    "Lists the security events in connection with passkeys.",
 )];
 
 /// Records an event.

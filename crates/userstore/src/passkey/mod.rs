@@ -44,15 +44,15 @@ id_types! {
 }
 
 record! {
-    /// A passkey: a key pair of a user's, whose private key an authenticator stores.
+    /// A passkey: a key pair of a user. An authenticator stores the private key.
     pub struct PasskeyCredential {
         /// The passkey.
         id: PasskeyId = KEY,
         /// The user.
         user_id: UserId = OWNER,
-        /// What it is called.
+        /// The name.
         name: Name = SHOWN,
-        /// What authenticators know it by, base64.
+        /// The credential id of the passkey, base64.
         credential_id_base64: Bytes = SHOWN.stored_as("credential_id"),
         /// The model of the authenticator.
         aaguid_hex: Digest = SHOWN.stored_as("aaguid"),
@@ -62,9 +62,9 @@ record! {
         last_used_on: Option<Timestamp> = SHOWN,
         /// The user store that the user is in.
         instance_id: InstanceId = SCOPE,
-        /// Whether it can be copied to other devices.
+        /// Whether the passkey can be copied to other devices.
         is_backup_eligible: bool = SHOWN,
-        /// Whether it was.
+        /// Whether the passkey was copied to other devices.
         is_backed_up: bool = SHOWN,
         /// Who registered it, if that was not the user.
         set_by: Option<Uuid> = HIDDEN,
@@ -92,11 +92,11 @@ static ANSWER: JsonForm = JsonForm {
     schema: || {
         json!({
             "type": "object",
-            "description": "What the browser's credential answered: PublicKeyCredential.toJSON() (WebAuthn Level 3).",
+            "description": "The response of the browser's credential: PublicKeyCredential.toJSON() (WebAuthn Level 3).",
             "required": ["id", "rawId", "type", "response"],
             "properties": {
                 "id": { "type": "string", "description": "The credential's id, base64url." },
-                "rawId": { "type": "string", "description": "The same." },
+                "rawId": { "type": "string", "description": "The same value as `id`." },
                 "type": { "type": "string", "description": "public-key" },
                 "response": { "type": "object", "description": "The authenticator's response." },
             },
@@ -109,11 +109,11 @@ static CEREMONY: JsonForm = JsonForm {
     schema: || {
         json!({
             "type": "object",
-            "description": "A ceremony that was begun: to be finished once, within five minutes.",
+            "description": "A WebAuthn ceremony that was started. It can be finished once, within five minutes.",
             "required": ["ceremonyId", "publicKey"],
             "properties": {
-                "ceremonyId": { "type": "string", "format": "uuid", "description": "The ceremony." },
-                "publicKey": { "type": "object", "description": "What the browser's WebAuthn interface is to be called with." },
+                "ceremonyId": { "type": "string", "format": "uuid", "description": "The id of the ceremony." },
+                "publicKey": { "type": "object", "description": "The options with which the browser's WebAuthn interface is to be called." },
             },
         })
     },
@@ -141,7 +141,7 @@ pub static OPERATIONS: &[Op] = &[
         M::Post,
         "/administration/PasskeyCredential/user/{userId}/registration",
         A::Custom(Custom::writing(ceremony::start_registration).replying(Reply::Json(&CEREMONY))),
-        "Begins to register a passkey for a user.",
+        "Starts the registration of a passkey for a user.",
     )
     .added(),
     op(

@@ -20,7 +20,7 @@ const NEWEST: &str = " ORDER BY t.id DESC LIMIT 100";
 
 fn items(name: &str) -> Json {
     json!({
-        "type": "array", "description": "The newest, at most a hundred.",
+        "type": "array", "description": "The newest items, at most 100.",
         "items": { "$ref": format!("#/components/schemas/{name}") },
     })
 }
@@ -54,35 +54,50 @@ pub fn user_schema() -> Json {
         &[
             ("id", id("The user.")),
             ("loginName", text("The login name.")),
-            ("displayName", text("What the user is called.")),
+            ("displayName", text("The display name of the user.")),
         ],
     )
 }
 
 fn readiness_schema() -> Json {
-    let reasons = json!({ "type": "array", "items": { "type": "string" }, "description": "What is in the way, in a fixed order." });
+    let reasons = json!({ "type": "array", "items": { "type": "string" }, "description": "The reasons that block the removal of the password, in a fixed order." });
     object(
-        "Whether the user could live without a password, and why not.",
+        "The user's readiness for sign-in without a password, and the reasons that block it.",
         &[
             ("userId", id("The user.")),
             (
                 "passwordCredentialStatus",
-                text("NotSet, Initial, Active, ChangeRequired, Expired or Removed."),
+                text(
+                    "The status of the password: NotSet, Initial, Active, ChangeRequired, Expired or Removed.",
+                ),
             ),
-            ("primaryAuthenticationStatus", text("None, PasswordOnly, PasswordAndPasskey or PasskeyOnly.")),
-            ("usableCredentialCount", count("Passkeys that count.")),
-            ("requiredCredentialCount", count("How many must.")),
-            ("verifiedSecurityContactCount", count("Verified security contacts.")),
-            ("requiredVerifiedSecurityContactCount", count("How many there must be.")),
+            (
+                "primaryAuthenticationStatus",
+                text(
+                    "The primary authentication status: None, PasswordOnly, PasswordAndPasskey or PasskeyOnly.",
+                ),
+            ),
+            ("usableCredentialCount", count("The number of usable passkeys.")),
+            ("requiredCredentialCount", count("The required number of usable passkeys.")),
+            ("verifiedSecurityContactCount", count("The number of verified security contacts.")),
+            (
+                "requiredVerifiedSecurityContactCount",
+                count("The required number of verified security contacts."),
+            ),
             (
                 "credentialDiversitySatisfied",
-                flag("Two models, or one passkey that is copied and one that cannot be."),
+                flag(
+                    "Whether the user has passkeys of two authenticator models, or one that is copied to other devices and one that cannot be.",
+                ),
             ),
-            ("recoveryRouteOperational", flag("Whether there is a way back in.")),
-            ("matureBindingLineageAvailable", flag("Whether a passkey is old enough and was used.")),
-            ("readyForPasswordRemoval", flag("Whether nothing is in the way.")),
+            ("recoveryRouteOperational", flag("Whether there is a way for the user to recover access.")),
+            (
+                "matureBindingLineageAvailable",
+                flag("Whether the user has a passkey that is old enough and was used."),
+            ),
+            ("readyForPasswordRemoval", flag("Whether no reason blocks the removal of the password.")),
             ("blockingReasons", reasons),
-            ("policyFingerprint", text("SHA-256 over the passkey options in effect, hexadecimal.")),
+            ("policyFingerprint", text("The SHA-256 hash over the passkey options in effect, hexadecimal.")),
         ],
     )
 }
@@ -93,12 +108,12 @@ static USER_OVERVIEW: JsonForm = JsonForm {
         let passkey = json!({ "allOf": [
             { "$ref": "#/components/schemas/PasskeyCredential" },
             { "type": "object", "required": ["isUsable", "authenticatorName"], "properties": {
-                "isUsable": flag("Whether the store's rules admit it, and nothing bad is known of its model."),
-                "authenticatorName": { "type": ["string", "null"], "description": "The model of the authenticator, where it is known." },
+                "isUsable": flag("Whether the store's rules allow the passkey and its authenticator model has no known undesired status."),
+                "authenticatorName": { "type": ["string", "null"], "description": "The model of the authenticator, if it is known." },
             } },
         ] });
         object(
-            "A user's passkeys, and what is around them.",
+            "A user's passkeys and related information.",
             &[
                 ("user", user_schema()),
                 ("readiness", readiness_schema()),
@@ -115,7 +130,7 @@ static OPERATIONS_OVERVIEW: JsonForm = JsonForm {
     name: "PasskeyOperationsOverview",
     schema: || {
         let one = object(
-            "A user and the readiness.",
+            "A user and the user's readiness for sign-in without a password.",
             &[("user", user_schema()), ("readiness", readiness_schema())],
         );
         object(
@@ -127,7 +142,7 @@ static OPERATIONS_OVERVIEW: JsonForm = JsonForm {
                 ),
                 (
                     "users",
-                    json!({ "type": "array", "description": "At most 1,000, those not ready first.", "items": one }),
+                    json!({ "type": "array", "description": "At most 1,000 users. Users who are not ready come first.", "items": one }),
                 ),
                 ("temporaryAccessPasses", items("TemporaryAccessPass")),
                 ("recoveryTransactions", items("RecoveryTransaction")),
@@ -146,7 +161,7 @@ pub static OPERATIONS: &[Op] = &[
         UserStore,
         &PASSKEY,
         A::Custom(Custom::reading(of_user).replying(Reply::Json(&USER_OVERVIEW))),
-        "Shows a user's passkeys, and what is around them.",
+        "Shows a user's passkeys and related information.",
     ),
     Op::new(
         "GetOperations",
@@ -158,7 +173,7 @@ pub static OPERATIONS: &[Op] = &[
             mode: Mode::Long,
             ..Custom::reading(of_store).replying(Reply::Json(&OPERATIONS_OVERVIEW))
         }),
-        "Shows how far a store's users are from living without passwords.",
+        "Shows the readiness of a store's users for sign-in without passwords.",
     ),
 ];
 

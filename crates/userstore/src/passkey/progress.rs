@@ -28,12 +28,12 @@ const READY: &str = "Ready";
 
 const REASON: QueryParameter = QueryParameter::choice(
     "reason",
-    "Whom to name besides: those whom this reason keeps back, or those whom none does.",
+    "The users to list in addition: those whom this reason blocks, or those whom no reason blocks.",
     &LISTABLE,
 );
 const REQUIRED: QueryParameter = QueryParameter::number(
     "requiredCredentialCount",
-    "What if so many passkeys were required? Without it as the store's options say.",
+    "The number of required passkeys to assume. Without it, the store's options apply.",
     0,
     100,
 );
@@ -42,30 +42,33 @@ static READINESS: JsonForm = JsonForm {
     name: "PasskeyReadinessCounts",
     schema: || {
         let reason = object(
-            "A reason, and how many people it keeps back.",
+            "A reason and the number of users whom it blocks.",
             &[
                 ("reason", json!({ "type": "string", "enum": REASONS, "description": "The reason." })),
-                ("users", count("How many people it keeps back.")),
+                ("users", count("The number of users whom the reason blocks.")),
             ],
         );
         object(
-            "How many people could live without a password, and what keeps back the others.",
+            "The number of users who are ready for sign-in without a password, and the reasons that block the others.",
             &[
                 (
                     "generatedOn",
-                    json!({ "type": "string", "format": "date-time", "description": "When it was counted." }),
+                    json!({ "type": "string", "format": "date-time", "description": "Time at which the users were counted." }),
                 ),
-                ("users", count("The people who were judged.")),
-                ("isComplete", flag("Whether these are all people of the store, and not the first of them.")),
-                ("ready", count("Those whom nothing keeps back.")),
-                ("requiredCredentialCount", count("How many passkeys were required of each.")),
+                ("users", count("The number of users who were assessed.")),
+                (
+                    "isComplete",
+                    flag("Whether all users of the store were counted, and not only the first ones."),
+                ),
+                ("ready", count("The number of users whom no reason blocks.")),
+                ("requiredCredentialCount", count("The number of passkeys required of each user.")),
                 (
                     "people",
-                    json!({ "type": ["array", "null"], "description": "The first hundred who were asked for.", "items": user_schema() }),
+                    json!({ "type": ["array", "null"], "description": "The first 100 of the requested users.", "items": user_schema() }),
                 ),
                 (
                     "reasons",
-                    json!({ "type": "array", "description": "Every reason, in the order of a user's own; several can hold for one person.", "items": reason }),
+                    json!({ "type": "array", "description": "All reasons, in the order of a user's `blockingReasons`. Several reasons can apply to one user.", "items": reason }),
                 ),
             ],
         )
@@ -80,7 +83,7 @@ pub static OPERATIONS: &[Op] = &[Op::new(
     UserStore,
     &PASSKEY,
     A::Custom(Custom { mode: Mode::Long, ..Custom::reading(readiness).replying(Reply::Json(&READINESS)) }),
-    "Counts how many people could live without a password, and by reason those who cannot.",
+    "Counts the users who are ready for sign-in without a password, and the others by blocking reason.",
 )
 .with_query(&[REASON, REQUIRED])
 .added()];

@@ -55,25 +55,25 @@ record! {
     /// The recovery of a user's access: requested by one administrator, approved by another, completed or
     /// cancelled within a day.
     pub struct RecoveryTransaction {
-        /// The transaction.
+        /// The id of the recovery transaction.
         id: RecoveryId = KEY,
         /// The user.
         user_id: UserId = FIXED,
-        /// Where it stands.
+        /// The status.
         status: RecoveryStatus = SHOWN,
-        /// How the user shows to be the user.
+        /// The method by which the user proves their identity.
         method: Name = SHOWN.like("IdentityDocument"),
         /// Why access was lost.
         reason: ShortText = SHOWN,
         /// When it was requested.
         requested_on: Timestamp = SHOWN,
-        /// Until when it can be completed.
+        /// Time until which the recovery can be completed.
         expires_on: Timestamp = SHOWN,
         /// When it was completed.
         completed_on: Option<Timestamp> = SHOWN,
-        /// Who requested it.
+        /// The actor who requested it.
         requested_by_actor_id: Option<Uuid> = SHOWN,
-        /// Who approved it.
+        /// The actor that approved the recovery.
         approved_by_actor_id: Option<Uuid> = SHOWN,
         /// The user while the transaction is open.
         open_user_id: Option<Uuid> = HIDDEN,
@@ -92,11 +92,11 @@ pub static RECOVERY: Shape =
         .of_person(&USER, RecoveryTransaction::USER_ID);
 
 record! {
-    /// Whose access is to be recovered, how and why.
+    /// The user whose access is to be recovered, the method and the reason.
     pub struct NewRecovery {
         /// The user.
         user_id: UserId = OPEN,
-        /// How the user shows to be the user, e.g. `IdentityDocument` or `SecurityContact`.
+        /// The method by which the user proves their identity, e.g. `IdentityDocument` or `SecurityContact`.
         method: Name = OPEN.like("IdentityDocument"),
         /// Why access was lost.
         reason: ShortText = OPEN,

@@ -40,11 +40,11 @@ secret_types! {
 }
 
 record! {
-    /// A first password, which the user must change.
+    /// An initial password, which the user must change.
     pub struct InitialPassword {
         /// The password.
         password: Password = OPEN,
-        /// Until when it serves; the store's option InitialPasswordExpiration says when it is missing.
+        /// Time until which the password is valid. Without it, the store's option InitialPasswordExpiration applies.
         password_expiration: Option<Timestamp> = OPEN,
     }
 }
@@ -58,21 +58,21 @@ record! {
 }
 
 record! {
-    /// A new password, and the old one as the proof.
+    /// A new password, with the old one as proof.
     pub struct ChangePassword {
-        /// The password now.
+        /// The current password.
         old_password: Password = OPEN,
-        /// The password to be.
+        /// The new password.
         new_password: Password = OPEN,
     }
 }
 
 record! {
-    /// A new password, and a token as the proof.
+    /// A new password, with a reset token as proof.
     pub struct ResetPasswordWithToken {
-        /// The token that was sent.
+        /// The reset token that was sent.
         token: ResetToken = OPEN,
-        /// The password to be.
+        /// The new password.
         new_password: Password = OPEN,
     }
 }
@@ -103,49 +103,49 @@ pub static OPERATIONS: &[Op] = &[
         "ResetInitialPasswordExpiration",
         "/administration/User/{userId}/password/initial/reset",
         Custom::writing(set::extend_initial),
-        "Lets an initial password serve for its whole time again.",
+        "Restarts the full validity period of an initial password.",
     )
     .sensitive(),
     op(
         "ResetPassword",
         "/administration/User/{userId}/password/reset",
         Custom::working(Purpose::Password, set::reset).taking(Body::Form(&RESET)),
-        "Sets a password, unlocks the user and forgets failed sign-ins.",
+        "Sets a password, unlocks the user and resets the counters of failed sign-ins.",
     ),
     op(
         "SendPasswordResetEmail",
         "/administration/User/{userId}/password/reset/sendresetemail",
         Custom::writing(token::send_mail),
-        "Mails the user a token that sets a new password, once.",
+        "Sends the user an e-mail with a single-use token for setting a new password.",
     ),
     op(
         "ResetPasswordTokenRequest",
         "/administration/User/{userId}/password/reset/request",
         Custom::writing(token::request),
-        "Makes a token that sets a new password, once, and has it delivered.",
+        "Creates a single-use token for setting a new password and has it delivered.",
     ),
     op(
         "ResetPasswordTokenResponse",
         "/administration/User/{userId}/password/reset/response",
         Custom::working(Purpose::Password, token::redeem).taking(Body::Form(&WITH_TOKEN)),
-        "Sets a password; the token is the proof.",
+        "Sets a password. The reset token is required as proof.",
     ),
     op(
         "ChangePassword",
         "/administration/User/{userId}/password/change",
         Custom::working(Purpose::Password, attempt::change).taking(Body::Form(&CHANGE)),
-        "Sets a password; the old one is the proof.",
+        "Sets a password. The old password is required as proof.",
     ),
     public(
         "ChangePasswordPublic",
         "/PublicAdmin/user/loginname/{loginName}/password/change",
         Custom::working(Purpose::Password, attempt::change).taking(Body::Form(&CHANGE)),
-        "Sets one's own password; the old one is the proof.",
+        "Sets one's own password. The old password is required as proof.",
     ),
     public(
         "ResetPasswordTokenResponsePublic",
         "/PublicAdmin/user/loginname/{loginname}/password/reset/response",
         Custom::working(Purpose::Password, token::redeem).taking(Body::Form(&WITH_TOKEN)),
-        "Sets one's own password; the token is the proof.",
+        "Sets one's own password. The reset token is required as proof.",
     ),
 ];

@@ -95,45 +95,45 @@ list_type!(
 );
 
 record! {
-    /// A token by which a directory provisions users and groups (SCIM).
+    /// A token with which a directory provisions users and groups (SCIM).
     pub struct ScimToken {
         /// The user store.
         instance_id: InstanceId = SCOPE,
-        /// The token's id: what it changes, the audit trail tells under this.
+        /// The id of the token. The audit trail records changes by the token under this id.
         id: ScimTokenId = KEY,
         /// Its name.
         name: Name = OPEN,
         /// The token. It is returned when it is created and never again.
         token: Option<ShortText> = SHOWN.unstored(),
-        /// Its first twelve characters.
+        /// The first twelve characters of the token.
         hint: ShortText = SHOWN.or(DefaultValue::Text("")),
-        /// What it may do.
+        /// The rights of the token.
         rights: ScimRights = OPEN.or(DefaultValue::Text(r#"["Read","WriteUsers","WriteGroups","Delete"]"#)),
-        /// Whose users and groups it reaches: those that tokens of its lineage made, or all.
+        /// The users and groups that the token can access: those created by tokens of its lineage, or all.
         reach: ScimReach = FIXED.or(DefaultValue::Text("Owned")),
-        /// The token that it succeeds: it reaches what that one reaches.
+        /// The token that this token succeeds. This token can access the same users and groups.
         successor_of: Option<ScimTokenId> = FIXED,
-        /// Whether e-mail addresses that it writes count as confirmed.
+        /// Whether e-mail addresses that the token writes count as confirmed.
         confirms_email: bool = OPEN.or(DefaultValue::Bool(false)),
-        /// The networks that it is good in; all where there are none.
+        /// The networks in which the token is valid. If empty, it is valid in all networks.
         networks: ScimNetworks = OPEN.or(DefaultValue::Text("[]")),
-        /// When it ends, at most two years from now; a year where it is not said.
+        /// Time at which the token expires, at most two years from now. Without it, the token expires in one year.
         expires_on: Option<Timestamp> = OPEN,
-        /// Whether it is good.
+        /// Whether the token is active.
         is_active: bool = OPEN.or(DefaultValue::Bool(true)),
-        /// Since when it writes no more, because it deactivated or deleted too many within an hour.
+        /// Since when the token cannot write, because it deactivated or deleted too many users within an hour.
         stopped_on: Option<Timestamp> = SHOWN,
-        /// When it was last used, to the hour.
+        /// When the token was last used, to the hour.
         last_used_on: Option<Timestamp> = DERIVED,
-        /// How many users tokens of its line made; 1,001 where there are more.
+        /// The number of users created by tokens of its lineage. 1,001 means more than 1,000.
         owned_users: i64 = DERIVED.or(DefaultValue::Int(0)),
-        /// How many groups they made; 1,001 where there are more.
+        /// The number of groups created by tokens of its lineage. 1,001 means more than 1,000.
         owned_groups: i64 = DERIVED.or(DefaultValue::Int(0)),
         /// A keyed digest of the token.
         digest: Option<Bytes> = HIDDEN,
         /// The first token of its line.
         lineage: Option<Uuid> = HIDDEN,
-        /// Changes with every write to the token.
+        /// Concurrency token. It changes with every write to the token.
         concurrency_token: Token = SHOWN,
     }
 }
@@ -170,7 +170,7 @@ pub static MORE: &[Op] = &[Op::new(
     UserStore,
     &SCIM_TOKEN,
     A::Custom(Custom::writing(resume).replying(Reply::Empty)),
-    "Lets a token write again that was stopped because it deactivated or deleted too many.",
+    "Lets a token write again that was stopped because it deactivated or deleted too many users.",
 )
 .answering(204, Reply::Empty)
 .added()];

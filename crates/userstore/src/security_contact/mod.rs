@@ -31,19 +31,19 @@ choice_types! {
 }
 
 record! {
-    /// An address at which a user can prove to be the user.
+    /// A contact address at which a user can prove their identity.
     pub struct SecurityContact {
-        /// The contact.
+        /// The id of the security contact.
         id: ContactId = KEY,
         /// The user.
         user_id: UserId = OWNER,
-        /// How it is reached.
+        /// The kind of contact.
         kind: ContactKind = FIXED,
-        /// The address or number.
+        /// The e-mail address or telephone number.
         value: Name = FIXED.folded(),
-        /// Whether the user showed to own it.
+        /// Whether the user has proved to own the contact.
         is_verified: bool = SHOWN.or(DefaultValue::Bool(false)),
-        /// When.
+        /// The date and time.
         verified_on: Option<Timestamp> = SHOWN,
         /// When it was created.
         created_on: Option<Timestamp> = SHOWN,
@@ -65,7 +65,7 @@ impl Rules for SecurityContact {
 }
 
 record! {
-    /// The code that was sent.
+    /// The verification code that was sent.
     pub struct ContactCode {
         /// The code.
         code: ShortText = OPEN,
@@ -86,9 +86,9 @@ pub static SECURITY_CONTACT: Shape =
 record! {
     /// A new security contact.
     pub struct NewContact {
-        /// How it is reached.
+        /// The kind of contact.
         kind: ContactKind = OPEN,
-        /// The address or number.
+        /// The e-mail address or telephone number.
         value: Name = OPEN,
     }
 }
@@ -113,7 +113,7 @@ pub static OPERATIONS: &[Op] = &[
             M::Post,
             ALL,
             A::Custom(Custom::writing(create).taking(Body::Form(&NEW))),
-            "Adds a security contact. An e-mail address or telephone number is sent a code to verify it with.",
+            "Adds a security contact. A verification code is sent to the e-mail address or telephone number.",
         )
     },
     op("DeleteSecurityContact", M::Delete, ONE, A::Delete, "Deletes a security contact."),
@@ -122,7 +122,7 @@ pub static OPERATIONS: &[Op] = &[
         M::Post,
         "/administration/User/{userId}/security-contact/{id}/verification",
         A::Custom(Custom::writing(code::verify).taking(Body::Form(&CODE))),
-        "Verifies a security contact with the code that it was sent.",
+        "Verifies a security contact with the code that was sent to it.",
     ),
 ];
 

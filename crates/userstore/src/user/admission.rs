@@ -11,9 +11,9 @@ use super::User;
 pub struct Admission {
     /// Whether the user is active.
     pub is_active: bool,
-    /// From when on the user may sign in.
+    /// Time from which the user may sign in.
     pub valid_from: Option<Timestamp>,
-    /// Until when the user may sign in.
+    /// Time until which the user may sign in.
     pub valid_to: Option<Timestamp>,
 }
 

@@ -40,7 +40,7 @@ const TRUE: DefaultValue = DefaultValue::Bool(true);
 const FALSE: DefaultValue = DefaultValue::Bool(false);
 
 record! {
-    /// A person who signs in.
+    /// A user of a user store: a person who signs in.
     pub struct User {
         /// The user store that the user is in.
         instance_id: InstanceId = SCOPE,
@@ -48,7 +48,7 @@ record! {
         id: UserId = KEY,
         /// The user's identifier in a system that users are synchronized from.
         external_unique_identifier: Option<Name> = SHOWN,
-        /// What the user signs in with, unique in the store without regard to case.
+        /// The name with which the user signs in. It is unique in the store and case-insensitive.
         login_name: LoginName = OPEN.folded(),
         /// Given name.
         first_name: Option<Name> = OPEN.folded(),
@@ -56,13 +56,11 @@ record! {
         last_name: Option<Name> = OPEN.folded(),
         /// E-mail address.
         email_address: Option<Email> = OPEN.folded(),
-        /// Whether the user was shown to own the e-mail address. A new address that does not say
-        /// is not confirmed.
+        /// Whether the e-mail address is confirmed to belong to the user. A new address without this field is not confirmed.
         email_address_confirmed: bool = OPEN.or(FALSE),
         /// Telephone number.
         phone_number: Option<Phone> = OPEN,
-        /// Whether the user was shown to own the telephone number. A new number that does not say
-        /// is not confirmed.
+        /// Whether the telephone number is confirmed to belong to the user. A new number without this field is not confirmed.
         phone_number_confirmed: bool = OPEN.or(FALSE),
         /// Middle name.
         middle_name: Option<Name> = OPEN,
@@ -82,9 +80,9 @@ record! {
         zoneinfo: Option<Zone> = OPEN,
         /// Language.
         locale: Option<Locale> = OPEN,
-        /// From when on the user may sign in.
+        /// Time from which the user may sign in.
         user_valid_from: Option<Timestamp> = OPEN,
-        /// Until when the user may sign in.
+        /// Time until which the user may sign in.
         user_valid_to: Option<Timestamp> = OPEN,
         /// Whether the user may sign in at all.
         is_user_active: bool = OPEN.or(TRUE),
@@ -92,15 +90,15 @@ record! {
         is_user_lock_enabled: bool = OPEN.or(TRUE),
         /// Whether the user is locked until unlocked by an administrator.
         is_user_locked: bool = SHOWN.or(FALSE),
-        /// Failed sign-ins that count towards the permanent lock.
+        /// The number of failed sign-ins that count towards the permanent lock.
         failed_user_login_attempts: i64 = SHOWN.or(DefaultValue::Int(0)),
-        /// Failed sign-ins that count towards the temporary lock.
+        /// The number of failed sign-ins that count towards the temporary lock.
         failed_temporary_lock_attempts: i64 = SHOWN.or(DefaultValue::Int(0)),
-        /// Until when the user is locked.
+        /// Time until which the user is locked.
         locked_until: Option<Timestamp> = SHOWN,
         /// Whether the password never expires.
         password_never_expires: bool = OPEN.or(FALSE),
-        /// Whether an expired password still serves to set a new one.
+        /// Whether an expired password can still be used to set a new one.
         can_change_password_on_expiration: bool = OPEN.or(TRUE),
         /// When the password expires.
         password_expiration: Option<Timestamp> = OPEN,
@@ -127,7 +125,7 @@ record! {
         closing_since: Option<Timestamp> = HIDDEN,
         /// The key of what the audit trail says of the user, sealed. It goes with the user.
         audit_key: Option<Bytes> = HIDDEN,
-        /// Changes with every write to the user's own fields.
+        /// Concurrency token. It changes with every write to the user's own fields.
         concurrency_token: Token = SHOWN,
     }
 }
@@ -227,7 +225,7 @@ pub static OPERATIONS: &[Op] = &[
         M::Get,
         "/administration/User/search",
         A::Custom(Custom::listing(search::search)),
-        "Finds people by the beginning of a name or an address: login name first, then e-mail address.",
+        "Finds users by the beginning of a name or an e-mail address. Matches by login name come first, then matches by e-mail address.",
     )
     .with_query(search::PARAMETERS)
     .added(),
@@ -236,7 +234,7 @@ pub static OPERATIONS: &[Op] = &[
         M::Get,
         "/administration/User/delta",
         changes(&DELTA),
-        "Reads which users changed behind a cursor, in themselves or their groups: each once, as it is now, or as deleted.",
+        "Lists the users that changed after a cursor, in themselves or in their groups. Each user is listed once, in its current state or as deleted.",
     )
     .with_query(delta::QUERY)
     .added(),

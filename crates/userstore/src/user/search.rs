@@ -14,12 +14,12 @@ use super::{USER, User};
 /// The search text.
 const TEXT: QueryParameter = QueryParameter::text(
     "q",
-    "What a login name, e-mail address, last name or first name begins with, or `first last` or `last, first`.",
+    "The beginning of a login name, e-mail address, last name or first name, or of `first last` or `last, first`.",
     200,
 );
 /// The maximum number of results.
 const COUNT: QueryParameter =
-    QueryParameter::number("count", "How many people are answered at most; 20 without it.", 1, 100);
+    QueryParameter::number("count", "The maximum number of users in the response. Without it, 20.", 1, 100);
 const DEFAULT_COUNT: i64 = 20;
 
 /// The query parameters of [`search`].

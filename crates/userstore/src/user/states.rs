@@ -22,11 +22,11 @@ record! {
         id: UserId = OPEN,
         /// Whether the user may sign in at all.
         is_user_active: Option<bool> = OPEN,
-        /// Whether the user is locked. False also zeroes the counters and ends a temporary lock.
+        /// Whether the user is locked. False also resets the counters of failed sign-ins and removes a temporary lock.
         is_user_locked: Option<bool> = OPEN,
-        /// Until when the user is locked.
+        /// Time until which the user is locked.
         locked_until: Option<Timestamp> = OPEN,
-        /// The user's concurrency token; when it is given, it must be the current one.
+        /// The user's concurrency token. If it is given, it must be the current one.
         concurrency_token: Option<Token> = OPEN.stored_as("expected_token"),
     }
 }
@@ -38,13 +38,13 @@ fn states_schema() -> serde_json::Value {
     let token = json!({
         "type": ["string", "null"], "maxLength": Token::RULE.max, "examples": [Token::RULE.example],
         "pattern": r"^[^\x00-\x1f\x7f-\x9f]*$",
-        "description": "The user's concurrency token; when it is given, it must be the current one.",
+        "description": "The user's concurrency token. If it is given, it must be the current one.",
     });
     let until = json!({
-        "type": ["string", "null"], "format": "date-time", "description": "Until when the user is locked.",
+        "type": ["string", "null"], "format": "date-time", "description": "Time until which the user is locked.",
     });
     json!({
-        "type": "array", "maxItems": MAX_BATCH, "description": "What is to change of the state of users: each once.",
+        "type": "array", "maxItems": MAX_BATCH, "description": "The changes to the state of users. Each user is listed once.",
         "items": {
             "type": "object", "required": ["id"], "minProperties": 2, "additionalProperties": false,
             "properties": {
@@ -52,7 +52,7 @@ fn states_schema() -> serde_json::Value {
                 "isUserActive": optional("boolean", "Whether the user may sign in at all."),
                 "isUserLocked": optional(
                     "boolean",
-                    "Whether the user is locked. False also zeroes the counters and ends a temporary lock.",
+                    "Whether the user is locked. False also resets the counters of failed sign-ins and removes a temporary lock.",
                 ),
                 "lockedUntil": until,
                 "concurrencyToken": token,

@@ -17,19 +17,19 @@ id_types! {
 }
 
 record! {
-    /// What is known of a user's image. Its bytes are at `image/content`.
+    /// The properties of a user's image. The image itself is at `image/content`.
     pub struct UserImage {
-        /// The image.
+        /// The id of the image.
         id: ImageId = KEY,
         /// The user.
         user_id: UserId = OWNER,
         /// Its media type.
         content_type: Name = SHOWN.like("image/png"),
-        /// Its size in bytes, as it is stored.
+        /// The size of the stored image in bytes.
         size_bytes: i64 = SHOWN,
-        /// SHA-256 over its bytes.
+        /// The SHA-256 hash over the bytes of the image.
         sha256: Digest = SHOWN,
-        /// Changes with every new image.
+        /// Concurrency token. It changes with every new image.
         concurrency_token: Token = SHOWN,
     }
 }
@@ -57,7 +57,7 @@ const fn op(name: &'static str, method: M, path: &'static str, custom: Custom, s
 
 /// The operations on user images.
 pub static OPERATIONS: &[Op] = &[
-    op("GetUserImage", M::Get, ONE, Custom::reading(read), "Reads what is known of a user's image."),
+    op("GetUserImage", M::Get, ONE, Custom::reading(read), "Reads the properties of a user's image."),
     op(
         "SetUserImage",
         M::Put,
@@ -78,7 +78,7 @@ pub static OPERATIONS: &[Op] = &[
         M::Get,
         CONTENT,
         Custom::reading(content).replying(Reply::Content(TYPES)),
-        "Reads the bytes of a user's image.",
+        "Reads the content of a user's image.",
     )
     .added(),
 ];

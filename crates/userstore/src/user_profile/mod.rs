@@ -12,11 +12,11 @@ record! {
         instance_id: InstanceId = SCOPE,
         /// The user.
         user_id: UserId = OWNER,
-        /// The entry's key, unique for the user; upper and lower case differ.
+        /// The key of the entry, unique for the user and case-sensitive.
         key: Key = KEY,
         /// Its value.
         value: Option<EntryValue> = OPEN,
-        /// Changes with every write to the entry.
+        /// Concurrency token. It changes with every write to the entry.
         concurrency_token: Token = SHOWN,
     }
 }

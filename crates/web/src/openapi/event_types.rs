@@ -24,9 +24,12 @@ pub struct EventRow {
 
 /// The headers of a webhook, with their descriptions.
 const HEADERS: [(&str, &str); 3] = [
-    ("webhook-id", "The event's id: the same at each try."),
-    ("webhook-timestamp", "When it was sent, in seconds since 1970."),
-    ("webhook-signature", "`v1,` and the signature in base64; two while a secret is changed over."),
+    ("webhook-id", "The id of the event. It is the same for every attempt."),
+    ("webhook-timestamp", "Time at which the request was sent, in seconds since 1970."),
+    (
+        "webhook-signature",
+        "`v1,` and the signature in base64. There is more than one signature while a secret is being replaced.",
+    ),
 ];
 
 static ROWS: LazyLock<Vec<EventRow>> = LazyLock::new(|| {
@@ -155,10 +158,10 @@ impl EventRow {
                 "schema": { "$ref": "#/components/schemas/Event" },
             } } },
             "responses": {
-                "2XX": { "description": "It arrived." },
-                "410": { "description": "The receiver wants no more: the subscription is disabled." },
-                "4XX": { "description": "It is tried again." },
-                "5XX": { "description": "It is tried again." },
+                "2XX": { "description": "The event was received." },
+                "410": { "description": "The receiver wants no more events. The subscription is disabled." },
+                "4XX": { "description": "The delivery is retried." },
+                "5XX": { "description": "The delivery is retried." },
             },
         } })
     }

@@ -35,8 +35,7 @@ pub fn document(service: &Service, base: &str) -> Value {
         "info": {
             "title": service.title,
             "version": service.version,
-            "description": "Every answer that is not a success is a problem (RFC 9457) that says what to do. \
-                Members of the response form that a body may not write are read and ignored.",
+            "description": "Every response that is not a success is a problem (RFC 9457) that explains what to do. Members of the response form that a body may not write are ignored.",
             "license": { "name": "Apache-2.0", "identifier": "Apache-2.0" },
             "contact": { "name": "The operators of this server" },
         },
@@ -105,8 +104,8 @@ fn problems() -> Value {
         } });
         let header = match status {
             401 => Some(("WWW-Authenticate", "How to authenticate (RFC 6750).")),
-            405 => Some(("Allow", "The methods that the path has.")),
-            429 | 503 => Some(("Retry-After", "Seconds after which to try again.")),
+            405 => Some(("Allow", "The methods that the path supports.")),
+            429 | 503 => Some(("Retry-After", "The number of seconds after which to retry.")),
             _ => None,
         };
         if let Some((name, about)) = header {

@@ -71,38 +71,39 @@ fn description(op: &Op) -> String {
     let role = who_may(op.permit);
     let does = match op.action {
         Action::List => {
-            "The whole set as one array, in key order; with `count` a page, and a `Link` to the next one."
+            "Returns the whole set as one array, in key order. With `count`, returns one page and a `Link` to the next one."
         }
-        Action::Create => "A body may bring its own id; one that was ever used is refused.",
-        Action::Read => "With `If-None-Match` the body is left out while the item is still the same.",
+        Action::Create => {
+            "The body may contain the id of the new item. An id that was ever used is rejected."
+        }
+        Action::Read => "With `If-None-Match`, the response has no body if the item is unchanged.",
         Action::Replace => {
-            "The body must hold the item's current concurrency token. A member that can be empty and is \
-             missing becomes empty; one that cannot keeps its value."
+            "The body must contain the item's current concurrency token. A missing member becomes empty if it can be empty. Otherwise it keeps its value."
         }
         Action::Patch => {
-            "The body must hold the item's current concurrency token. Members that are missing stay as they \
-             are; null does, too, as `application/json`, and empties as `application/merge-patch+json`."
+            "The body must contain the item's current concurrency token. Missing members keep their values. A null member keeps its value with `application/json` and becomes empty with `application/merge-patch+json`."
         }
-        Action::Delete => "What belongs to the item alone goes with it.",
+        Action::Delete => "Everything that belongs to this item alone is deleted with it.",
         Action::CreateBatch | Action::ReplaceBatch => {
-            "All or nothing, in one transaction; the answer is in the order of the request. Errors are \
-             reported by pointers that begin with the element's index."
+            "All or nothing, in one transaction. The response is in the order of the request. Errors are reported with pointers that begin with the element's index."
         }
-        Action::DeleteBatch => "All or nothing, in one transaction. An unknown id is reported by its index.",
+        Action::DeleteBatch => {
+            "All or nothing, in one transaction. An unknown id is reported with its index."
+        }
         Action::ReplaceMembers(_) => {
-            "Writes these members alone. The body must hold the item's current concurrency token."
+            "Replaces only these members. The body must contain the item's current concurrency token."
         }
         Action::Relate(_, RelationChange::Set) => {
-            "Afterwards the set is what the body lists. An unknown id refuses the whole call."
+            "The set is replaced by the ids in the body. If an id is unknown, the whole call is rejected."
         }
         Action::Relate(_, RelationChange::Add) => {
-            "What is there already is no error. An unknown id refuses the whole call."
+            "An id that is already in the set is not an error. If an id is unknown, the whole call is rejected."
         }
         Action::Relate(_, RelationChange::Remove) => {
-            "What is not there is no error. An unknown id refuses the whole call."
+            "An id that is not in the set is not an error. If an id is unknown, the whole call is rejected."
         }
         Action::Custom(_) if op.is_list() => {
-            "The whole set as one array; with `count` a page, and a `Link` to the next one."
+            "Returns the whole set as one array. With `count`, returns one page and a `Link` to the next one."
         }
         Action::Custom(_) => op.summary,
     };
@@ -121,7 +122,7 @@ fn parameters(service: &Service, op: &Op) -> Vec<Value> {
     parameters.extend(op.query.iter().map(own_parameter));
     if op.is_list() {
         if op.shape.deletes.deletion.hiding().is_some() && matches!(op.action, Action::List) {
-            let about = "Those that wait to be deleted, and only them.";
+            let about = "Whether to list the items that wait for deletion, and only them.";
             parameters.push(query("quarantined", about, json!({ "type": "boolean", "default": false })));
         }
         let orders: Vec<&str> =
@@ -130,7 +131,7 @@ fn parameters(service: &Service, op: &Op) -> Vec<Value> {
         parameters.extend([
             query(
                 "filter",
-                "Which items: the grammar of RFC 7644, section 3.4.2.2, with the members' names.",
+                "The filter for the items, in the grammar of RFC 7644, section 3.4.2.2, with the members' names.",
                 json!({
                     "type": "string", "format": "scim-filter", "minLength": 1, "maxLength": 2048,
                     "examples": [format!("{key} pr")],
@@ -138,27 +139,27 @@ fn parameters(service: &Service, op: &Op) -> Vec<Value> {
             ),
             query(
                 "sortBy",
-                "The member to sort by; items without a value come last.",
+                "The member to sort by. Items without a value come last.",
                 json!({ "type": "string", "enum": orders }),
             ),
             query(
                 "sortOrder",
-                "The order.",
+                "The sort order.",
                 json!({ "type": "string", "enum": ["ascending", "descending"], "default": "ascending" }),
             ),
             query(
                 "count",
-                "The most items of a page; the whole set without it.",
+                "The maximum number of items per page. Without it, the whole set is returned.",
                 json!({ "type": "integer", "minimum": 1, "maximum": MAX_COUNT }),
             ),
             query(
                 "cursor",
-                "Where to go on: from the Link of the page before.",
+                "The cursor of the next page, from the `Link` header of the previous page.",
                 json!({ "type": "string", "format": "cursor", "minLength": 1 }),
             ),
             query(
                 "includeTotal",
-                "Whether to count all items that the filter lets through.",
+                "Whether to count all items that match the filter.",
                 json!({ "type": "boolean", "default": false }),
             ),
         ]);
@@ -166,26 +167,27 @@ fn parameters(service: &Service, op: &Op) -> Vec<Value> {
     if op.writes() {
         parameters.push(query(
             "dryRun",
-            "Answer as the real call would, and change nothing.",
+            "Whether to change nothing and only respond as the real call would.",
             json!({ "type": "boolean", "default": false }),
         ));
     }
     if op.writes() && matches!(op.reply, Reply::One | Reply::Owner | Reply::Many) {
         parameters.push(json!({
             "name": "Prefer", "in": "header", "required": false,
-            "description": "`return=minimal`: the same status without a body.",
+            "description": "With `return=minimal`, the response has the same status and no body.",
             "schema": { "type": "string", "examples": ["return=minimal"] },
         }));
     }
     let header = |name: &str, about: &str, schema: Value| json!({ "name": name, "in": "header", "required": false, "description": about, "schema": schema });
     let if_match = || {
-        let about = "The item's ETag or its quoted concurrency token, or the request fails.";
+        let about =
+            "The item's ETag or its quoted concurrency token. If it does not match, the request fails.";
         header("If-Match", about, json!({ "type": "string", "examples": ["*"] }))
     };
     match op.method {
         Method::Post if op.permit != Permit::Public && op.writes() => parameters.push(header(
             "Idempotency-Key",
-            "Makes a repetition of the request harmless: it gets the first answer again, for a day.",
+            "A key that makes it safe to retry the request. For one day, a retry gets the first response again.",
             json!({ "type": "string", "minLength": 1, "maxLength": 255 }),
         )),
         Method::Put | Method::Patch | Method::Delete if op.has_item() => {
@@ -195,7 +197,7 @@ fn parameters(service: &Service, op: &Op) -> Vec<Value> {
             parameters.push(if_match());
             parameters.push(header(
                 "If-None-Match",
-                "An ETag: answers 304 if the item is still the same.",
+                "An ETag. The response is 304 if the item is unchanged.",
                 json!({ "type": "string", "examples": ["\"none\""] }),
             ));
         }
@@ -250,15 +252,18 @@ fn path_parameter(name: &str, op: &Op) -> Value {
     let (about, schema) = match (name, key) {
         ("userstore", _) => ("The user store: the id of its instance, or its name.", word("default")),
         ("userName" | "loginName" | "loginname", _) => ("The login name.", word("ada")),
-        ("type", _) if !op.choices.is_empty() => {
-            ("What it is of.", json!({ "type": "string", "enum": op.choices }))
-        }
-        ("type", _) => ("The type, as in the items.", type_schema(shape)),
+        ("type", _) if !op.choices.is_empty() => (
+            "The type of the item that the option belongs to.",
+            json!({ "type": "string", "enum": op.choices }),
+        ),
+        ("type", _) => ("The type, with the same values as in the items.", type_schema(shape)),
         ("name", _) => ("The name.", word("UserStore")),
         ("viewName", _) => ("The name of a shipped view.", word("SignIn")),
-        ("idpInstance", _) => ("The instance: its id or its name.", word("default")),
-        ("id", Some(key)) if shape.is_located() => ("The item's location.", schema::kind(key, Form::Create)),
-        ("key", Some(key)) => ("The entry's key.", schema::kind(key, Form::Create)),
+        ("idpInstance", _) => ("The id or the name of the identity provider instance.", word("default")),
+        ("id", Some(key)) if shape.is_located() => {
+            ("The location of the item.", schema::kind(key, Form::Create))
+        }
+        ("key", Some(key)) => ("The key of the entry.", schema::kind(key, Form::Create)),
         ("id", Some(key)) if matches!(key.kind, Kind::Int { .. }) => {
             ("The entry's number.", schema::kind(key, Form::Create))
         }
@@ -332,15 +337,15 @@ fn request(op: &Op, schemas: &mut Map<String, Value>) -> Option<Value> {
                 let schema = match *kind {
                     "application/json" => json!({
                         "type": "object", "required": ["contentType", "data"], "additionalProperties": false,
-                        "description": "The bytes as base64.",
+                        "description": "The content as base64.",
                         "properties": {
-                            "contentType": { "type": "string", "description": "Their media type.", "examples": ["image/png"] },
-                            "data": { "type": "string", "contentEncoding": "base64", "description": "The bytes." },
+                            "contentType": { "type": "string", "description": "The media type of the content.", "examples": ["image/png"] },
+                            "data": { "type": "string", "contentEncoding": "base64", "description": "The content." },
                         },
                     }),
                     "multipart/form-data" => json!({
                         "type": "object", "required": ["file"],
-                        "properties": { "file": { "type": "string", "format": "binary", "description": "The bytes." } },
+                        "properties": { "file": { "type": "string", "format": "binary", "description": "The content." } },
                     }),
                     _ => json!({ "type": "string", "format": "binary", "maxLength": bound }),
                 };
@@ -380,7 +385,7 @@ fn responses(op: &Op, schemas: &mut Map<String, Value>) -> Value {
         Reply::One | Reply::Owner => {
             success["content"] = json!({ "application/json": { "schema": reference(&form) } });
             success["headers"] =
-                json!({ "ETag": header("The state of the item, by its content.", "string") });
+                json!({ "ETag": header("The state of the item, derived from its content.", "string") });
         }
         Reply::Many => {
             success["content"] = json!({ "application/json": { "schema": {
@@ -389,8 +394,8 @@ fn responses(op: &Op, schemas: &mut Map<String, Value>) -> Value {
             if op.is_list() {
                 success["headers"] = json!({
                     "Link": header("Where the next page is, with rel=\"next\", if there is one.", "string"),
-                    "X-Total-Count": header("How many items there are in all, if it was asked for.", "integer"),
-                    "X-Event-Cursor": header("Where the feed of events goes on from this list: some events may be about what it shows already, and none is missed.", "string"),
+                    "X-Total-Count": header("The total number of items, if it was requested.", "integer"),
+                    "X-Event-Cursor": header("The cursor from which the event feed continues after this list. Some events may concern changes that the list already shows, but no event is missed.", "string"),
                 });
             }
         }
@@ -398,10 +403,10 @@ fn responses(op: &Op, schemas: &mut Map<String, Value>) -> Value {
             let name = format!("{answered}List");
             schemas.entry(name.clone()).or_insert_with(|| {
                 json!({
-                    "type": "object", "description": "Some of a list.", "required": ["items", "totalCount"],
+                    "type": "object", "description": "A part of a list.", "required": ["items", "totalCount"],
                     "properties": {
                         "items": { "type": "array", "description": "The items.", "items": reference(&form) },
-                        "totalCount": { "type": "integer", "description": "How many there are before paging." },
+                        "totalCount": { "type": "integer", "description": "The number of items before paging." },
                     },
                 })
             });
@@ -428,16 +433,15 @@ fn responses(op: &Op, schemas: &mut Map<String, Value>) -> Value {
     }
     if op.method == Method::Post && op.permit != Permit::Public && op.writes() {
         success["headers"]["Idempotency-Replayed"] =
-            header("`true` when the answer is that of an earlier request with the same key.", "string");
+            header("`true` if the response is that of an earlier request with the same key.", "string");
     }
     if reads_one(op) {
-        success["headers"]["ETag"] = header("The state of the item, by its content.", "string");
+        success["headers"]["ETag"] = header("The state of the item, derived from its content.", "string");
     }
     let mut responses = Map::new();
     responses.insert(op.status.to_string(), success);
     if reads_one(op) {
-        responses
-            .insert("304".into(), json!({ "description": "The item is still what If-None-Match names." }));
+        responses.insert("304".into(), json!({ "description": "The item still matches If-None-Match." }));
     }
     for status in refusals(op) {
         responses

@@ -3,7 +3,7 @@
 #![expect(clippy::indexing_slicing, reason = "indexing a serde_json::Value to write makes the member")]
 
 use chancery_record::{Column, DefaultValue, Encoding, Field, Kind, MAX_ERRORS, Sealing, TextRule};
-use chancery_resource::{BodyForm, MAX_BATCH, MAX_RELATED, NestedFields, Relation, Shape};
+use chancery_resource::{BodyForm, MAX_BATCH, MAX_RELATED, NestedFields, Relation, Shape, article};
 use serde_json::{Map, Value, json};
 
 /// Text without control characters.
@@ -101,24 +101,24 @@ pub fn add_shape(schemas: &mut Map<String, Value>, shape: &Shape) {
 
 fn body(shape: &Shape, form: Form) -> Value {
     let mut schema = object(shape, &|field| form.has(field), form);
-    let name = shape.name;
+    let (a, name) = (article(shape.name), shape.name);
     schema["description"] = json!(match form {
         Form::Response => shape.about.trim().to_owned(),
-        Form::Create => format!("A new {name}: a member that is missing or null gets its default."),
+        Form::Create => format!("A new {name}. Members that are missing or null get their default."),
         Form::Update =>
-            format!("What replaces a {name}: a member that can be empty and is missing becomes empty."),
-        Form::UpdateElement =>
-            format!("What replaces one {name} of many: like the body for one, with its id."),
-        Form::Patch => format!("What changes of a {name}: a member that is missing or null stays as it is."),
-        Form::MergePatch =>
-            format!("What changes of a {name}: a member that is missing stays as it is, null empties it."),
+            format!("The new state of {a} {name}. An optional member that is missing becomes empty."),
+        Form::UpdateElement => format!("The new state of {a} {name} in a batch, with its `id`."),
+        Form::Patch => format!("Changes to {a} {name}. Members that are missing or null keep their value."),
+        Form::MergePatch => format!(
+            "Changes to {a} {name} (RFC 7396). Missing members keep their value, and null empties a member."
+        ),
     });
     if form == Form::Create {
         for relation in shape.relations.iter().filter(|relation| relation.listed.at_creation()) {
             schema["properties"][relation.name] = json!({
                 "type": ["array", "null"], "maxItems": MAX_RELATED, "description": relation.about,
                 "items": { "type": "object", "required": ["id"], "properties": {
-                    "id": { "type": "string", "format": "uuid", "description": "Which." },
+                    "id": { "type": "string", "format": "uuid", "description": "The id of the related item." },
                 } },
             });
         }
@@ -154,12 +154,14 @@ pub fn object(shape: &Shape, has: &dyn Fn(&Field) -> bool, form: Form) -> Value 
             }
         } else if form != Form::Response && field.access.repeated {
             let mut schema = kind(field, form);
-            schema["description"] = json!(format!("{} Read and ignored.", field.about.trim()));
+            schema["description"] = json!(format!("{} Ignored in requests.", field.about.trim()));
             properties.insert(field.wire().to_owned(), schema);
         } else if is_change && shape.base.is_none() && field.is_create_only() {
             let mut schema = property(field, form);
-            schema["description"] =
-                json!(format!("{} Set at creation alone: left out, or as it is.", field.about.trim()));
+            schema["description"] = json!(format!(
+                "{} Set at creation only: omit it, or send the current value.",
+                field.about.trim()
+            ));
             properties.insert(field.wire().to_owned(), schema);
         } else if field.access.shown {
             ignored.push(field.wire());
@@ -177,7 +179,7 @@ pub fn object(shape: &Shape, has: &dyn Fn(&Field) -> bool, form: Form) -> Value 
         if !ignored.is_empty() {
             let names = format!("^({})$", ignored.join("|"));
             schema["patternProperties"] = json!({ names: {
-                "description": "Members of the response form that this body does not write: read and ignored.",
+                "description": "Members of responses that this body does not write. They are ignored.",
             } });
         }
         schema["additionalProperties"] = json!(shape.base.is_some());
@@ -194,7 +196,8 @@ fn item_name(relation: &Relation) -> String {
 fn item(relation: &Relation) -> Value {
     let is_shown = |field: &Field| relation.fields().any(|shown| shown.is(field));
     let mut schema = object(relation.target, &is_shown, Form::Response);
-    schema["description"] = json!(format!("A {} as others show it.", relation.target.name));
+    let name = relation.target.name;
+    schema["description"] = json!(format!("{name} as it is embedded in other resources."));
     schema
 }
 
@@ -352,43 +355,43 @@ pub fn shared() -> Map<String, Value> {
     let id = json!({ "type": "string", "format": "uuid" });
     let schemas = json!({
         "Ids": {
-            "type": "array", "description": "The ids of what is meant.", "items": id, "maxItems": MAX_BATCH,
+            "type": "array", "description": "The ids of the items.", "items": id, "maxItems": MAX_BATCH,
             "examples": [["0192f0c1-2b3a-7c4d-8e5f-6a7b8c9d0e1f"]],
         },
         "RelatedIds": {
-            "type": "object", "description": "The ids of what is related.", "required": ["relatedIds"],
+            "type": "object", "description": "The ids of related items.", "required": ["relatedIds"],
             "additionalProperties": false,
             "properties": { "relatedIds": {
-                "type": "array", "description": "Each id counts once.", "items": id, "maxItems": MAX_RELATED,
+                "type": "array", "description": "The ids of the related items. Duplicates are ignored.", "items": id, "maxItems": MAX_RELATED,
                 "examples": [["0192f0c1-2b3a-7c4d-8e5f-6a7b8c9d0e1f"]],
             } },
         },
         "Problem": {
             "type": "object",
-            "description": "What went wrong (RFC 9457).",
+            "description": "An error response (RFC 9457).",
             "required": ["type", "title", "status", "detail", "instance", "traceId"],
             "properties": {
-                "type": { "type": "string", "format": "uri-reference", "description": "The kind of problem." },
-                "title": { "type": "string", "description": "The kind in words." },
+                "type": { "type": "string", "format": "uri-reference", "description": "The problem type." },
+                "title": { "type": "string", "description": "The title of the problem type." },
                 "status": { "type": "integer", "minimum": 400, "maximum": 599, "description": "The HTTP status." },
                 "detail": { "type": "string", "description": "What happened and what to do." },
                 "instance": { "type": "string", "description": "The path of the request." },
-                "traceId": { "type": "string", "description": "What the server's log knows the request by." },
-                "currentConcurrencyToken": { "type": "string", "description": "The token of the item as it is now, when a token was stale." },
+                "traceId": { "type": "string", "description": "The id of the request in the server's log." },
+                "currentConcurrencyToken": { "type": "string", "description": "The current concurrency token of the item, if the request contained a stale one." },
                 "errors": {
                     "type": "array",
-                    "description": "Where the request is wrong.",
+                    "description": "The invalid parts of the request.",
                     "items": {
                         "type": "object",
                         "required": ["pointer", "detail"],
                         "properties": {
                             "pointer": { "type": "string", "description": "A JSON Pointer (RFC 6901) into the body." },
-                            "detail": { "type": "string", "description": "What is wrong there." },
+                            "detail": { "type": "string", "description": "Description of the error at this place." },
                         },
                     },
                     "maxItems": MAX_ERRORS,
                 },
-                "moreErrors": { "type": "integer", "minimum": 1, "description": "How many errors there are that are not reported." },
+                "moreErrors": { "type": "integer", "minimum": 1, "description": "The number of further errors that are not reported." },
             },
         },
     });

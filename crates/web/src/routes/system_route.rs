@@ -47,7 +47,7 @@ pub enum SystemRoute {
     PasswordReset,
     /// A page of a sign-in.
     SignInPage,
-    /// A file that pages show.
+    /// A file that pages embed.
     Content,
     /// The first page of the console.
     Console,

@@ -27,9 +27,9 @@ static NO_DEMANDS: Demands = Demands::NONE;
 const MAX_DURATION: i64 = 10 * 60_000;
 
 record! {
-    /// What a provider answered to a trial.
+    /// The response of an identity provider to a trial.
     struct IdpInstanceTrialAnswer {
-        /// The query of the address that the provider led back to, as it is there.
+        /// The query string of the address to which the identity provider redirected, unchanged.
         query: JsonText = OPEN.like("code=b25l&state=dHdv"),
     }
 }
@@ -47,7 +47,7 @@ pub static OPERATIONS: &[Op] = &[
         SubscriptionAdmin,
         &IDP_INSTANCE,
         A::Custom(Custom::working(Purpose::Outbound, start_trial).by_rows().replying(Reply::Json(&BEGUN))),
-        "Begins to try a provider out: judges what it says of itself, and answers where to sign in. Nobody is signed in by it.",
+        "Starts a trial of an identity provider: checks its metadata and returns the URL for the sign-in. Nobody is signed in by the trial.",
     )
     .answering(200, Reply::Json(&BEGUN))
     .added(),
@@ -63,7 +63,7 @@ pub static OPERATIONS: &[Op] = &[
                 .taking(Body::Form(&ANSWER))
                 .replying(Reply::Json(&COMPLETED)),
         ),
-        "Takes what a provider answered to a trial, once: all that was right and wrong, and the claims that came back.",
+        "Completes a trial with the response of the identity provider, which is accepted once. Returns the results of all checks and the received claims.",
     )
     .answering(200, Reply::Json(&COMPLETED))
     .added(),

@@ -42,15 +42,14 @@ fn claims<'a>(sources: impl Iterator<Item = (&'static str, &'a Json)>) -> Value 
 
 fn checks_schema() -> Value {
     json!({
-        "type": "array", "description": "What was looked at.",
+        "type": "array", "description": "The checks that were performed.",
         "items": {
             "type": "object", "required": ["name", "passed", "detail", "option"],
             "properties": {
-                "name": { "type": "string", "description": "What it is called.", "examples": ["issuer"] },
-                "passed": { "type": "boolean", "description": "Whether it is right." },
-                "detail": { "type": "string", "description": "What was found." },
-                "option": { "type": ["string", "null"], "description": "The instance's option by which it is set right, or \
-                    certStores; none where that is up to the provider." },
+                "name": { "type": "string", "description": "The name.", "examples": ["issuer"] },
+                "passed": { "type": "boolean", "description": "Whether the check passed." },
+                "detail": { "type": "string", "description": "What the check found." },
+                "option": { "type": ["string", "null"], "description": "The option of the instance that corrects the result, or certStores. Null if it has to be corrected at the identity provider." },
             },
         },
     })
@@ -59,10 +58,10 @@ fn checks_schema() -> Value {
 /// The schema of the response to a start.
 pub fn begun_schema() -> Value {
     json!({
-        "type": "object", "description": "A trial that begins.", "required": ["url", "callback", "checks"],
+        "type": "object", "description": "A started trial.", "required": ["url", "callback", "checks"],
         "properties": {
-            "url": { "type": ["string", "null"], "description": "Where to sign in within ten minutes; none where that cannot work." },
-            "callback": { "type": "string", "description": "Where the provider leads back to, which it must know." },
+            "url": { "type": ["string", "null"], "description": "The URL for the sign-in, valid for ten minutes. Null if the sign-in cannot work." },
+            "callback": { "type": "string", "description": "The redirect URI, which must be registered with the identity provider." },
             "checks": checks_schema(),
         },
     })
@@ -71,18 +70,18 @@ pub fn begun_schema() -> Value {
 /// The schema of the response to a completion.
 pub fn completed_schema() -> Value {
     json!({
-        "type": "object", "description": "What came of a trial.", "required": ["passed", "checks", "claims"],
+        "type": "object", "description": "The result of a trial.", "required": ["passed", "checks", "claims"],
         "properties": {
-            "passed": { "type": "boolean", "description": "Whether all is right." },
+            "passed": { "type": "boolean", "description": "Whether all checks passed." },
             "checks": checks_schema(),
             "claims": {
-                "type": "array", "description": "What the provider told of who signed in there.",
+                "type": "array", "description": "The claims that the identity provider returned about the person who signed in.",
                 "items": {
                     "type": "object", "required": ["type", "value", "source"],
                     "properties": {
                         "type": { "type": "string", "description": "The claim's type.", "examples": ["sub"] },
-                        "value": { "type": "string", "description": "Its value; JSON where it is no text." },
-                        "source": { "type": "string", "enum": ["IdToken", "AccessToken", "Profile", "UserInfo"], "description": "What told it." },
+                        "value": { "type": "string", "description": "The value of the claim. A value that is not text is JSON." },
+                        "source": { "type": "string", "enum": ["IdToken", "AccessToken", "Profile", "UserInfo"], "description": "The source of the claim." },
                     },
                 },
             },

@@ -21,7 +21,7 @@ pub struct Provisioner {
     pub owner: Option<Uuid>,
     /// Whether its scope includes users and groups of other owners.
     pub reaches_all: bool,
-    /// Whether e-mail addresses that it writes count as confirmed.
+    /// Whether e-mail addresses that the token writes count as confirmed.
     pub confirms_email: bool,
     /// How many users it may deactivate or delete within an hour.
     pub mass_limit: i64,

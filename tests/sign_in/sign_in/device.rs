@@ -91,7 +91,7 @@ on_both_engines! {
         assert_eq!(poll(&world, &home, &device).await.is(400).json()["error"], json!("authorization_pending"));
         assert_eq!(poll(&world, &home, &device).await.is(400).json()["error"], json!("slow_down"));
         let (mut browser, page) = enter_code(&world, &device).await;
-        assert!(page.html.contains("ann@example.com") && page.html.contains("began this yourself"), "{}", page.html);
+        assert!(page.html.contains("ann@example.com") && page.html.contains("started this yourself"), "{}", page.html);
         let done = submit(&mut browser, &page, &[("decision", "allow")]).await;
         assert!(done.html.contains("Your device is connected"), "{}", done.html);
         let tokens = poll(&world, &home, &device).await.is(200).json();

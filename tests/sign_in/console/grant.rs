@@ -3,7 +3,11 @@
 use chancery_testkit::{World, on_both_engines};
 use serde_json::{Value, json};
 
-use super::{BASE, Browser, Page, administrator, assign, encode, hidden, person, post, sign_in};
+use super::{
+    BASE, Browser, Page, administrator, assign, encode, hidden,
+    many::{BATCH, confirm},
+    person, post, sign_in,
+};
 use crate::{
     id,
     instance::{create_instance, option},
@@ -239,6 +243,13 @@ on_both_engines! {
                 assert_eq!(shown.contains("set by the help desk"), act == "add", "{page} {act}: {shown}");
             }
         }
+        // and so does the page that follows when users were added to the group from their list
+        let members = browser.open(&format!("{group}/relation/memberUsers")).await;
+        post(&world, &mut browser, &members, &format!("{group}/relation/memberUsers/remove"), &[("selected", id(&user))]).await;
+        let fields = [("act", "add"), ("group", id(joined)), ("selected", id(&user))];
+        let confirmation = post(&world, &mut browser, &page, BATCH, &fields).await;
+        let shown = text(&confirm(&world, &mut browser, &confirmation, BATCH).await);
+        assert!(shown.contains("set by the help desk"), "{shown}");
         world.admin.post(&reset, json!({ "newPassword": "nine calm blue whales" })).await.expect(200);
         let fields = [("review", "true"), ("principalId", id(&grace)), ("roleType", "SystemAdmin")];
         let shown = text(&post(&world, &mut browser, &page, NEW, &fields).await);

@@ -7,7 +7,7 @@ use super::{BASE, Browser, Page, administrator, care::undo, post, proof::expire_
 use crate::id;
 
 const USERS: &str = "/console/store/default/User";
-const BATCH: &str = "/console/store/default/User/batch";
+pub const BATCH: &str = "/console/store/default/User/batch";
 
 /// Users with these login names and a number.
 async fn workers(world: &World, count: usize) -> Vec<Value> {

@@ -1,20 +1,21 @@
 //! Runs a confirmed batch action on exactly the rows that the confirmation page showed.
 
 use chancery_resource::Problem;
+use chancery_userstore::group::Group;
 use chancery_web::{AnswerBody, Input};
 use http::Response;
 use serde_json::json;
 
 use super::{
-    Act, BatchRequest, list_address,
+    Act, BatchRequest, groups, list_address,
     plan::{hidden, refusal_lines},
     targets::{Target, chosen, expected_versions, rows_of},
     validate::{Refused, failed_elements},
 };
 use crate::{
-    pages::form::fresh_key,
+    pages::{form::fresh_key, set_by_other},
     shell::{
-        directory::title_of,
+        directory::{encoded, title_of},
         undo::Undo,
         visit::{Visit, one, redirect_with_notice},
     },
@@ -114,6 +115,18 @@ fn changed_meanwhile(
     visit.page(409, "confirm.html", heading, &content)
 }
 
+/// The list, or the members of a group that users were added to, if it gives them roles and others set their credentials: that page
+/// names these.
+async fn address_after(visit: &Visit<'_>, request: &BatchRequest<'_>) -> Result<String, Problem> {
+    if let Some(groups) = groups().filter(|_| request.act == Act::AddTo)
+        && !set_by_other::of_group_of_store(visit, request.group).await?.is_empty()
+    {
+        let group = encoded(request.group);
+        return Ok(format!("{}/{group}/relation/{}", visit.address(groups), Group::MEMBER_USERS.name));
+    }
+    Ok(list_address(visit, request.resource))
+}
+
 /// Redirects to the list with a notification and an undo button. An undo form that is too long for a URL is on a page of
 /// its own.
 async fn finished(
@@ -121,7 +134,7 @@ async fn finished(
     request: &BatchRequest<'_>,
     keys: &[&str],
 ) -> Result<Response<AnswerBody>, Problem> {
-    let address = list_address(visit, request.resource);
+    let address = address_after(visit, request).await?;
     let note = if request.act == Act::Delete { "deleted" } else { "done" };
     let Some(undo) = undo_act(visit, request, keys).await else {
         return Ok(redirect_with_notice(&address, note));

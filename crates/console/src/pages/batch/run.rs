@@ -115,16 +115,24 @@ fn changed_meanwhile(
     visit.page(409, "confirm.html", heading, &content)
 }
 
-/// The list, or the members of a group that users were added to, if it gives them roles and others set their credentials: that page
-/// names these.
-async fn address_after(visit: &Visit<'_>, request: &BatchRequest<'_>) -> Result<String, Problem> {
+/// A link to the page that follows.
+struct Next {
+    href: String,
+    label: String,
+}
+
+/// The page after an action: the list; or, after users were added to a group with roles, the members of the group, if that page lists
+/// credentials of theirs that others set. The action is done: a failed look-up leads to the list.
+async fn next_page(visit: &Visit<'_>, request: &BatchRequest<'_>) -> Next {
     if let Some(groups) = groups().filter(|_| request.act == Act::AddTo)
-        && !set_by_other::of_group_of_store(visit, request.group).await?.is_empty()
+        && set_by_other::of_group_of_store(visit, request.group).await.is_ok_and(|cards| !cards.is_empty())
     {
-        let group = encoded(request.group);
-        return Ok(format!("{}/{group}/relation/{}", visit.address(groups), Group::MEMBER_USERS.name));
+        let (group, relation) = (encoded(request.group), Group::MEMBER_USERS.name);
+        let href = format!("{}/{group}/relation/{relation}", visit.address(groups));
+        return Next { href, label: visit.words.field(relation) };
     }
-    Ok(list_address(visit, request.resource))
+    let label = visit.words.resources(request.resource.name);
+    Next { href: list_address(visit, request.resource), label }
 }
 
 /// Redirects to the list with a notification and an undo button. An undo form that is too long for a URL is on a page of
@@ -134,24 +142,24 @@ async fn finished(
     request: &BatchRequest<'_>,
     keys: &[&str],
 ) -> Result<Response<AnswerBody>, Problem> {
-    let address = address_after(visit, request).await?;
+    let next = next_page(visit, request).await;
     let note = if request.act == Act::Delete { "deleted" } else { "done" };
     let Some(undo) = undo_act(visit, request, keys).await else {
-        return Ok(redirect_with_notice(&address, note));
+        return Ok(redirect_with_notice(&next.href, note));
     };
     let action = format!("{}/batch", visit.address(request.resource));
     let mut fields = request.form(visit, undo, &keys.join("\n"));
     fields.extend([("sure".to_owned(), "true".to_owned()), ("key".to_owned(), fresh_key())]);
     if keys.len() <= MAX_IN_ADDRESS {
-        return Ok(visit.redirect_with_undo(&address, note, &Undo::of(visit, action, fields)));
+        return Ok(visit.redirect_with_undo(&next.href, note, &Undo::of(visit, action, fields)));
     }
     let words = visit.words;
     let heading = format!("{}: {}", request.act.label(words, request.resource), keys.len());
-    let list = json!({ "href": address, "label": words.resources(request.resource.name) });
+    let next = json!({ "href": next.href, "label": next.label });
     let content = json!({
-        "back": list, "heading": heading, "text": words.page("many_finished"), "facts": [], "asks": null, "errors": [],
+        "back": next, "heading": heading, "text": words.page("many_finished"), "facts": [], "asks": null, "errors": [],
         "action": action, "hidden": hidden(fields), "confirm": { "label": words.page("undo"), "is_dangerous": false },
-        "cancel": list,
+        "cancel": next,
     });
     visit.page(200, "confirm.html", &heading, &content)
 }

@@ -26,7 +26,7 @@ pub const COUNT: QueryParameter =
     QueryParameter::number("count", "The maximum number of events. 100 if missing.", 1, 1000);
 const TYPE: QueryParameter = QueryParameter::several(
     "type",
-    "Event types, each of which may end in an asterisk. Events that match any of them are returned. If missing, all events are.",
+    "The event types to return. A type that ends in `*` stands for all types with this prefix. Without the parameter, all types are returned.",
     50,
     200,
 );
@@ -182,7 +182,7 @@ fn not_sequenced() -> Problem {
 /// The request of a reader.
 pub struct EventQuery {
     count: usize,
-    /// Their types, which may end in an asterisk; empty: all.
+    /// The types to return, of which a final `*` stands for the rest. Empty: all types.
     types: Vec<String>,
     subject: Option<String>,
     /// In seconds.
@@ -226,7 +226,7 @@ impl EventQuery {
     }
 }
 
-/// Whether a type is one of these, which may end in an asterisk; empty: any.
+/// Whether a type matches one of the patterns, in which a final `*` stands for the rest. Without a pattern, every type matches.
 fn matches_type(types: &[String], kind: &str) -> bool {
     let fits = |pattern: &String| match pattern.strip_suffix('*') {
         Some(start) => kind.starts_with(start),

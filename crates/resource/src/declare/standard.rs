@@ -108,7 +108,7 @@ macro_rules! standard {
 pub const fn article(name: &str) -> &'static str {
     match name.as_bytes() {
         [b'A' | b'E' | b'I' | b'O', ..] => "an",
-        // User and its kin begin with the sound of "you"
+        // the names that begin with U, such as `User`, begin with a consonant in speech
         _ => "a",
     }
 }

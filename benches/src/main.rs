@@ -46,7 +46,7 @@ use crate::{
 const AFTER_HELP: &str = "\
 Build both first:   cargo build --release -p chancery -p chancery-bench
 A quick look:       cargo run --release -p chancery-bench -- --users 1000 --engines sqlite --seconds 2 --rounds 1
-The whole table:    cargo run --release -p chancery-bench -- --out docs/benchmarks
+The whole table:    cargo run --release -p chancery-bench -- --out docs
 Ten minutes of constant creates:
                     cargo run --release -p chancery-bench -- --users 1000000 --workloads sustained --sustained 600
 People who sign in, at 1,000 and 1,000,000 sessions, with oidc-provider beside:
@@ -84,7 +84,7 @@ enum Command {
     },
     /// Writes tables and pictures anew from the results in a folder.
     Report {
-        /// The folder with results.json.
+        /// The folder of documentation with `benchmarks/results.json`.
         folder: PathBuf,
     },
 }
@@ -157,7 +157,7 @@ struct Options {
     /// How many seconds the constant creates go on, with the largest number of users
     #[arg(long, default_value_t = 60, value_parser = clap::value_parser!(u64).range(10..=3600))]
     sustained: u64,
-    /// The folder for results.json, results.md and the pictures; without it, tables are printed
+    /// The folder of documentation, for `docs/performance.md` and `docs/benchmarks`; without it, tables are printed
     #[arg(long)]
     out: Option<PathBuf>,
     /// Keep what the folder has of runs that are not repeated now
@@ -212,7 +212,7 @@ async fn interrupted() -> Result<()> {
 
 fn rewrite_report(folder: &Path) -> Result<()> {
     let mut results = Results::default();
-    let file = folder.join("results.json");
+    let file = folder.join(report::RESULTS);
     results.merge_earlier(&file)?;
     let text = fs::read_to_string(file)?;
     let earlier: serde_json::Value = serde_json::from_str(&text)?;
@@ -267,9 +267,9 @@ async fn measure(options: &Options) -> Result<()> {
 /// Writes the results so far.
 fn save(options: &Options, results: &mut Results) -> Result<()> {
     let Some(folder) = &options.out else { return Ok(()) };
-    fs::create_dir_all(folder)?;
+    fs::create_dir_all(folder.join("benchmarks"))?;
     if options.add {
-        results.merge_earlier(&folder.join("results.json"))?;
+        results.merge_earlier(&folder.join(report::RESULTS))?;
     }
     report::write(results, folder)
 }

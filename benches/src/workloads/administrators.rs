@@ -1,4 +1,4 @@
-//! Administrators at work in parallel: 64 of them create apps, secrets, options, instances and users, and
+//! Administrators at work in parallel: 64 of them create apps, secrets, scopes, instances and users, and
 //! change memberships, mixed. Almost every one of these changes raises the security epoch.
 //!
 //! For comparison the engine alone writes the same mix without rules, row for row as the server wrote it: what each
@@ -38,12 +38,14 @@ const BASE: &str = "/api/management/v2";
 /// The number of groups whose members change, and of users added to and removed from each.
 const GROUP_COUNT: usize = 16;
 const MEMBERS_PER_GROUP: usize = 32;
+/// The apps that get secrets and scopes, of which each has at most 1,000.
+const APP_COUNT: u64 = 64;
 /// The number of kinds of changes.
 const KINDS: u64 = 6;
 
 /// What the changes on one engine refer to.
 struct Fixture {
-    app: Value,
+    apps: Vec<Value>,
     tenant: Value,
     idp_type: Value,
     groups: Vec<String>,
@@ -77,8 +79,13 @@ async fn make_fixture(target: &Target) -> Result<Fixture> {
         let group = call(target, "POST", GROUPS, &group, 201).await?;
         groups.push(format!("{GROUPS}/{}/users", id(&group)));
     }
+    let mut apps = Vec::new();
+    for _ in 0..APP_COUNT {
+        let app = json!({ "name": format!("app {}", next()) });
+        apps.push(call(target, "POST", &format!("{BASE}/ClientApp"), &app, 201).await?);
+    }
     let members = (0..GROUP_COUNT * MEMBERS_PER_GROUP).map(|_| AtomicBool::new(false)).collect();
-    Ok(Fixture { app: Value::Null, tenant, idp_type, groups, members })
+    Ok(Fixture { apps, tenant, idp_type, groups, members })
 }
 
 /// A number that was not used before.
@@ -92,13 +99,12 @@ impl Fixture {
     /// The change of a kind: method, path, body.
     fn change(&self, change_kind: u64, random: &mut Random) -> (&'static str, String, String) {
         let name = format!("a{}", next());
+        let app =
+            usize::try_from(random.below(APP_COUNT)).ok().and_then(|index| self.apps.get(index)?.get("id"));
         let (path, body) = match change_kind {
             0 => (format!("{BASE}/ClientApp"), json!({ "name": name })),
-            1 => (format!("{BASE}/ClientAppSecret"), json!({ "clientAppId": self.app.get("id") })),
-            2 => (
-                format!("{BASE}/Option"),
-                json!({ "name": name, "value": "1", "applyToTenantId": self.tenant.get("id") }),
-            ),
+            1 => (format!("{BASE}/ClientAppSecret"), json!({ "clientAppId": app })),
+            2 => (format!("{BASE}/ClientAppScope"), json!({ "key": name, "clientAppId": app })),
             3 => (
                 format!("{BASE}/IdpInstance"),
                 json!({ "name": name, "idpTypeId": self.idp_type.get("id"),
@@ -154,15 +160,12 @@ impl Rows {
 }
 
 /// Makes one change of each kind, and reads back the rows that the server wrote for it.
-async fn record_changes(target: &Target, fixture: &mut Fixture, rows: &Rows) -> Result<Vec<Change>> {
+async fn record_changes(target: &Target, fixture: &Fixture, rows: &Rows) -> Result<Vec<Change>> {
     let mut changes = Vec::new();
     for kind in 0..KINDS - 1 {
         let last_numbers = rows.last_numbers().await?;
         let (method, path, body) = fixture.change(kind, &mut Random::new(0));
-        let item: Value = serde_json::from_slice(&target.call(method, &path, body.as_bytes(), 201).await?)?;
-        if kind == 0 {
-            fixture.app = item;
-        }
+        target.call(method, &path, body.as_bytes(), 201).await?;
         changes.push(rows.change_since(&last_numbers).await?);
     }
     let user = changes.last().ok_or_else(|| fault("there are no changes"))?.clone();
@@ -182,8 +185,8 @@ pub async fn run(bench: &mut Bench) -> Result<()> {
             (Engine::Postgres, _, Some(url)) => Rows::Postgres(url.clone()),
             _ => return Err(fault("an engine without a database")),
         };
-        let mut fixture = make_fixture(&target).await?;
-        let changes = record_changes(&target, &mut fixture, &rows).await?;
+        let fixture = make_fixture(&target).await?;
+        let changes = record_changes(&target, &fixture, &rows).await?;
         targets.push((target, Arc::new(fixture), changes));
     }
     let plan = bench.plan(64, load::SUCCESS);

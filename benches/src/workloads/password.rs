@@ -95,10 +95,21 @@ pub async fn run(bench: &mut Bench) -> Result<()> {
             values.insert("p50_to_quiet".into(), ratio(&with_verifications, &alone, 500));
             values.insert("p99_to_quiet".into(), ratio(&with_verifications, &alone, 990));
             bench.record(READS_WITH_VERIFICATIONS, engine, round, values);
-            bench.record(NAME, engine, round, load_figures(&target, &verifications_outcome));
+            let mut values = load_figures(&target, &verifications_outcome);
+            let left = hash_rate_left(rate, with_verifications.rate(), &alone);
+            values.insert("rate_to_left".into(), verifications_outcome.rate() / left);
+            bench.record(NAME, engine, round, values);
         }
     }
     Ok(())
+}
+
+/// The verifications a second that the processors could do beside readers: those of one thread, times the processors that the reads
+/// leave, by what each read costs the server and its database alone. What the generator of the load uses is not deducted.
+fn hash_rate_left(hash_rate: f64, read_rate: f64, alone: &load::Outcome) -> f64 {
+    let processors = std::thread::available_parallelism().map_or(1, std::num::NonZero::get) as f64;
+    let each = (alone.used.server + alone.used.database).as_secs_f64() / alone.latencies.total() as f64;
+    hash_rate * (processors - read_rate * each)
 }
 
 fn ratio(one: &load::Outcome, other: &load::Outcome, per_mille: u64) -> f64 {

@@ -21,7 +21,7 @@ async function inspect(page, name) {
   await page.setContent(readFileSync(`${folder}/${name}`, 'utf8'))
   const faults = await look(page, language)
   await page.emulateMedia({ colorScheme: other })
-  faults.push(...(await violations(page, COLOURS)).map((fault) => `${other}: ${fault}`))
+  faults.push(...(await violations(page, { rules: COLOURS })).map((fault) => `${other}: ${fault}`))
   hold(name, faults.length === 0, faults.join('\n        '))
 }
 

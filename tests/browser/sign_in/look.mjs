@@ -9,16 +9,17 @@ export const COLOURS = ['color-contrast', 'link-in-text-block']
 /** A telephone, a screen at 200 %, a screen. */
 const SCREENS = [[320, 640, 1], [640, 400, 2], [1280, 800, 1]]
 
-/** Runs axe on a page as it is shown now, with all rules or those that are named; its violations. */
-export async function violations(page, rules) {
+/** Runs axe on a page as it is shown now, with all rules or those that are named, except for elements that selectors name; its violations. */
+export async function violations(page, { rules, except = [] } = {}) {
   // what the page may load does not bind what is evaluated from outside
   if (!(await page.evaluate(() => 'axe' in globalThis))) await page.evaluate(axe.source)
   const options = rules ? { runOnly: { type: 'rule', values: rules } } :
     { runOnly: { type: 'tag', values: TAGS }, rules: { 'target-size': { enabled: true } } }
-  return page.evaluate(async (given) => {
-    const found = await globalThis.axe.run(document, { ...given, resultTypes: ['violations'] })
+  return page.evaluate(async ([given, except]) => {
+    const whole = except.length === 0 ? document : { exclude: except.map((one) => [one]) }
+    const found = await globalThis.axe.run(whole, { ...given, resultTypes: ['violations'] })
     return found.violations.map(({ id, nodes }) => `axe ${id}: ${nodes.map((one) => one.html.slice(0, 200)).join(' | ')}`)
-  }, options)
+  }, [options, except])
 }
 
 /** Says whether axe finds nothing on a page as it is shown now. */

@@ -1,6 +1,8 @@
 //! Line ends of HTTP/1.1. The library takes a bare LF as the end of a line, which a proxy in front may not, so that both see other
 //! headers (RFC 9112, sections 2.2 and 11.2): here it is refused.
 
+use memchr::memchr;
+
 /// The longest buffered line, in bytes: a head has no more.
 const LONGEST: usize = super::BUFFER;
 
@@ -76,27 +78,34 @@ impl LineEnds {
 
     /// Processes a line, or the beginning of one; returns its length in bytes.
     fn take_line(&mut self, bytes: &mut [u8]) -> usize {
-        let end = bytes.iter().position(|byte| *byte == b'\n');
-        self.line.extend(bytes.iter().take(end.unwrap_or(bytes.len())));
-        let Some(feed) = end.and_then(|end| bytes.get_mut(end)) else {
+        let Some(end) = memchr(b'\n', bytes) else {
+            self.line.extend_from_slice(bytes);
             if self.line.len() > LONGEST {
                 self.state = State::Anything;
             }
             return bytes.len();
         };
-        if self.line.pop() == Some(b'\r') {
-            self.state = self.after_line();
+        let (rest, line) = (bytes.get(..end).unwrap_or_default(), &mut std::mem::take(&mut self.line));
+        // a line that is whole is not copied
+        let line = if line.is_empty() {
+            rest
         } else {
-            *feed = 0;
+            line.extend_from_slice(rest);
+            line
+        };
+        if let Some(line) = line.strip_suffix(b"\r") {
+            self.state = self.after_line(line);
+        } else {
             self.state = State::Refused { is_ended: false };
+            if let Some(feed) = bytes.get_mut(end) {
+                *feed = 0;
+            }
         }
-        self.line.clear();
-        end.map_or(bytes.len(), |end| end + 1)
+        end + 1
     }
 
-    /// The state after the line that was read.
-    fn after_line(&mut self) -> State {
-        let line = self.line.as_slice();
+    /// The state after a line.
+    fn after_line(&mut self, line: &[u8]) -> State {
         match (self.state, line) {
             (State::Request, b"PRI * HTTP/2.0") => State::Anything,
             (State::Request | State::Trailer, b"") => State::Request,
@@ -109,7 +118,7 @@ impl LineEnds {
                 Some(0) => State::Request,
                 Some(length) => State::Body(length),
             },
-            (State::Head, _) => self.after_header(),
+            (State::Head, _) => self.after_header(line),
             (State::ChunkEnd, b"") => State::Size,
             (State::Size, _) => {
                 let digits = line.iter().take_while(|byte| byte.is_ascii_hexdigit()).count();
@@ -125,12 +134,12 @@ impl LineEnds {
         }
     }
 
-    fn after_header(&mut self) -> State {
-        let line = String::from_utf8_lossy(&self.line);
-        let (name, value) = line.split_once(':').unwrap_or_default();
-        if name.eq_ignore_ascii_case("transfer-encoding") {
+    fn after_header(&mut self, line: &[u8]) -> State {
+        let (name, value) = line.split_at(memchr(b':', line).unwrap_or(line.len()));
+        if name.eq_ignore_ascii_case(b"transfer-encoding") {
             self.length = None;
-        } else if name.eq_ignore_ascii_case("content-length") && self.length.is_some() {
+        } else if name.eq_ignore_ascii_case(b"content-length") && self.length.is_some() {
+            let value = value.get(1..).and_then(|value| str::from_utf8(value).ok()).unwrap_or_default();
             let Ok(length) = value.trim().parse() else { return State::Anything };
             self.length = Some(length);
         }

@@ -63,7 +63,7 @@ pub async fn answer_operation(
     check_query(op, &query)?;
     if op.reply == Reply::Events {
         let reader = Reader { op, parts: parts.clone(), store, path: parameters, query };
-        return event_stream::open(Arc::clone(app), reader, requirement, allowed).await;
+        return Box::pin(event_stream::open(Arc::clone(app), reader, requirement, allowed)).await;
     }
     let (mut json, mut merge_patch, mut upload, mut reservation) = (None, false, None, None);
     let has_key = matches!(idempotency::key(parts), Ok(Some(_)));

@@ -97,7 +97,8 @@ impl App {
         match target {
             Target::System(route, kind) => {
                 Span::current().record("operation", route.path());
-                let answered = route.answer(self, *kind, parameters, parts, body, now).await;
+                // boxed: the future of every request is as large as the largest
+                let answered = Box::pin(route.answer(self, *kind, parameters, parts, body, now)).await;
                 if route.is_open_to_scripts() {
                     let response = answered.or_else(|problem| Ok(self.problem_for_scripts(problem, parts)));
                     return response.map(open_to_scripts);

@@ -101,12 +101,13 @@ pub async fn serve(app: Arc<App>, listener: Listener, stop: impl Future<Output =
         let address = caller(peer, request.headers(), &answering.trusted_proxies);
         request.extensions_mut().insert(Peer { address, trace: OnceLock::new(), serves });
         let app = Arc::clone(&answering);
-        async move {
+        // boxed: the future of a request is moved several times on its way
+        Box::pin(async move {
             match serves {
                 ListenerRole::Metrics => app.handle_metrics(request).await,
                 ListenerRole::All | ListenerRole::AllButConsole => app.handle(request).await,
             }
-        }
+        })
     };
     let host = Host::new(Arc::clone(&app.connections), &listener, answer);
     let drain = tokio::select! {

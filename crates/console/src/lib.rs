@@ -18,6 +18,12 @@ use http::{Response, request::Parts};
 
 pub use pages::setup::setup_path;
 
+/// Whether the console shows an error message of the API in German. Tests ask it of every problem that they get, so that a reworded
+/// message cannot lose its translation.
+pub fn is_translated(message: &str) -> bool {
+    shell::words::Words::of(["de"]).has_error_text(message)
+}
+
 /// Answers a request below `/console`.
 pub fn answer<'a>(
     app: &'a App,

@@ -9,7 +9,10 @@ use hyper_util::{client::legacy, client::legacy::connect::HttpConnector, rt::Tok
 use serde_json::Value;
 use uuid::Uuid;
 
-use crate::catalogue::{Call, Calls};
+use crate::{
+    catalogue::{Call, Calls},
+    translations,
+};
 
 /// A caller of a server, with or without a token. Clones share connections.
 #[derive(Clone)]
@@ -117,6 +120,7 @@ impl Client {
     ) -> Option<Answer> {
         let (parts, body) = self.request(&method, path, headers, body).await?;
         let bytes = body.collect().await.ok()?.to_bytes();
+        translations::check(path, &parts.headers, &bytes);
         Some(Answer {
             status: parts.status,
             headers: parts.headers,

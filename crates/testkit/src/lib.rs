@@ -15,6 +15,7 @@ mod proxy;
 mod receiver;
 mod server_config;
 mod template;
+mod translations;
 mod world;
 
 pub use client::{Answer, Client, EventStream, StreamedEvent};

@@ -269,7 +269,7 @@ pub fn prepare(writer: Writer<'_>, rows: &mut [ProposedRow<'_>]) -> Result<Vec<V
             wrong(ProblemKind::InvalidRequest, EventSubscription::URL.field(), detail);
         }
         if row.get(EventSubscription::IS_ACTIVE)? && row.get(EventSubscription::TESTED_URL)? != Some(url) {
-            let detail = "is for after a test: create or change the subscription with isActive false, writer its test, \
+            let detail = "is for after a test: create or change the subscription with isActive false, call its test, \
                 then activate it";
             wrong(ProblemKind::Conflict, EventSubscription::IS_ACTIVE.field(), detail);
         }

@@ -24,6 +24,12 @@ impl ErrorTranslations {
         Self { whole, patterns }
     }
 
+    /// Whether a message has a translation.
+    pub fn has(&self, english: &str) -> bool {
+        self.whole.contains_key(english)
+            || self.patterns.iter().any(|(pattern, _)| pattern.find(english).is_some())
+    }
+
     /// Translates a message; returns it unchanged if there is no translation. A variable part is looked up in `known`, or
     /// translated as a message itself.
     pub fn translate<'a>(
@@ -89,11 +95,24 @@ impl Pattern {
 mod tests {
     use super::{ErrorTranslations, Pattern};
 
-    fn translated(english: &str) -> String {
+    fn translations() -> ErrorTranslations {
         let texts = [("is taken", "ist vergeben"), ("[{}] {}", "[{}] {}"), ("names no {}", "nennt kein {}")];
         let texts = texts.map(|(english, translation)| (english.to_owned(), translation.to_owned()));
+        ErrorTranslations::of(texts.into())
+    }
+
+    fn translated(english: &str) -> String {
         let known = |part: &str| (part == "Tenant").then_some("Mandant");
-        ErrorTranslations::of(texts.into()).translate(english, known).into_owned()
+        translations().translate(english, known).into_owned()
+    }
+
+    #[test]
+    fn a_new_message_has_no_translation() {
+        let translations = translations();
+        assert_eq!(
+            ["is taken", "names no Tenant", "is new"].map(|text| translations.has(text)),
+            [true, true, false]
+        );
     }
 
     #[test]

@@ -47,7 +47,7 @@ pub fn read_upload(
     }
     if uploads.iter().flatten().flatten().filter(|upload| upload.is_slow()).count() > MAX_SLOW {
         let detail = format!(
-            "A writer takes at most {MAX_SLOW} files that are under a password or PKCS #12: opening one takes long."
+            "A call takes at most {MAX_SLOW} files that are under a password or PKCS #12: opening one takes long."
         );
         return Err(Problem::new(ProblemKind::PayloadTooLarge, detail));
     }

@@ -33,6 +33,8 @@ on_both_engines! {
 
     /// EmailMustBeUnique: without regard to case, the quarantined included; login names are no
     /// addresses then.
+    ///
+    /// - Effect of `UserStore options.EmailMustBeUnique`: A mail address that another user has is refused.
     async fn are_unique_where_they_must_be(world: World) {
         set(&world.admin, "EmailMustBeUnique", "true").await;
         let ada = Person::new(&world, user("ada", "Ada@Example.com")).await;

@@ -46,6 +46,8 @@ on_both_engines! {
         world.anonymous.with_token(&token).get("/metrics").await.expect(401);
     }
 
+    /// - Effect of `ClientAppSecret.clientAppId`: The secret authenticates this app.
+    /// - Effect of `ClientAppSecret.secret`: The app authenticates with this value.
     async fn tokens_are_granted_to_clients_that_prove_themselves(world: World) {
         let base = &world.base;
         let discovery = world.anonymous.get("/.well-known/openid-configuration").await.is(200).json();
@@ -75,6 +77,8 @@ on_both_engines! {
     }
 
     /// ClientApp.allowClientCredentialLogin
+    ///
+    /// - Effect of `ClientApp.allowClientCredentialLogin`: The app gets tokens for itself by the client credentials grant.
     async fn an_app_gets_client_credentials_tokens_only_where_allowed(world: World) {
         let app = world.make("ClientApp", json!({ "name": "c", "allowClientCredentialLogin": true })).await;
         let secret = world.make("ClientAppSecret", json!({ "clientAppId": app["id"] })).await;
@@ -166,6 +170,7 @@ on_both_engines! {
         world.admin.get(&users).await.problem(404, "not-found");
     }
 
+    /// - Effect of `ClientAppSecret.expiry`: The secret is refused from this time on.
     async fn an_expired_secret_gets_no_token(world: World) {
         let app = world.make("ClientApp", json!({ "name": "c", "allowClientCredentialLogin": true })).await;
         let body = json!({ "clientAppId": app["id"], "expiry": "2099-01-01T00:00:00Z" });

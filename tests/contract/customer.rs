@@ -8,6 +8,8 @@ use crate::{each, id, pointers};
 const ALL: &str = "/api/management/v2/Customer";
 
 on_both_engines! {
+    /// - Effect of `Customer.address`: The postal address of the customer is kept and shown.
+    /// - Effect of `Customer.name`: Lists show the customer under this name.
     async fn the_standard_pattern(world: World) {
         assert_eq!(each(&world.admin.get(ALL).await.is(200).json(), "name"), ["Default"]);
         let customer = world.admin.post(ALL, json!({ "name": "Acme", "address": "1 Road" })).await.is(201).json();

@@ -1,9 +1,13 @@
-//! The effect of each setting: `spec/effects.tsv` has a row for each field, option and relation that can be set, with the test that
-//! changes it and sees the effect, or sees that its use is refused.
+//! The effect of each setting: each field, option and relation that can be set has a test that changes it and shows the effect, or shows
+//! that its use is refused. The documentation of the test states it, in lines at the end such as
+//! ``- Effect of `Customer.name`: Lists show the customer under this name.`` and ``- Refusal of `ClientApp.idTokenEncryptedResponseAlg`: ..``.
 
 mod page;
 
-use std::{collections::BTreeSet, path::Path};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    path::Path,
+};
 
 use chancery::services;
 use chancery_management::client_app::RESPONSE_TYPES;
@@ -18,11 +22,12 @@ use crate::sources::{crates, root, sources};
 /// A setting: its owner, and its name there.
 type Setting = (String, String);
 
+/// What a test states of a setting.
 struct Row {
     setting: Setting,
-    effect: &'static str,
+    effect: String,
     state: &'static str,
-    test: &'static str,
+    test: String,
 }
 
 /// The rows of a table of five columns, below its heading.
@@ -35,15 +40,41 @@ fn cells(text: &'static str, heading: &'static str) -> impl Iterator<Item = [&'s
     })
 }
 
-/// The rows of `spec/effects.tsv`.
+/// The effects that tests state, in the order of the settings.
 fn rows() -> Vec<Row> {
-    let row = |[owner, name, effect, state, test]: [&'static str; 5]| Row {
-        setting: (owner.to_owned(), name.to_owned()),
-        effect,
-        state,
-        test,
-    };
-    cells(include_str!("../../spec/effects.tsv"), "owner\tname\teffect\tstate\ttest").map(row).collect()
+    let mut rows: Vec<Row> = tests()
+        .iter()
+        .flat_map(|(test, lines)| {
+            statements(lines).map(|(setting, effect, state)| Row {
+                setting,
+                effect,
+                state,
+                test: test.clone(),
+            })
+        })
+        .collect();
+    rows.sort_by(|one, other| one.setting.cmp(&other.setting));
+    rows
+}
+
+/// The settings, effects and states in the documentation of a test. A statement may continue on the next lines.
+fn statements(lines: &[String]) -> impl Iterator<Item = (Setting, String, &'static str)> {
+    let mut found: Vec<(Setting, String, &'static str)> = Vec::new();
+    for line in lines {
+        let state = match line.split_once(" of `") {
+            Some(("- Effect", rest)) => Some(("works", rest)),
+            Some(("- Refusal", rest)) => Some(("refused when used", rest)),
+            _ => None,
+        };
+        if let Some((state, rest)) = state {
+            let (setting, effect) = rest.split_once("`: ").unwrap_or_else(|| panic!("no effect: {line}"));
+            let (owner, name) = setting.split_once('.').unwrap_or_else(|| panic!("no owner: {line}"));
+            found.push(((owner.to_owned(), name.to_owned()), effect.to_owned(), state));
+        } else if let (Some((_, effect, _)), Some(rest)) = (found.last_mut(), line.strip_prefix("  ")) {
+            *effect = format!("{effect} {rest}");
+        }
+    }
+    found.into_iter()
 }
 
 /// Some values of an enumeration: of a field, or of an option.
@@ -143,79 +174,78 @@ fn module(file: &Path, root: &Path) -> String {
     parts.filter(|part| !["mod", "lib", "main"].contains(part)).collect::<Vec<_>>().join("::")
 }
 
-/// The names of the tests in a source: functions that are marked as such, and those that run on both engines.
-fn tests_in(text: &str) -> Vec<&str> {
-    let (mut names, mut is_marked, mut runs_on_both) = (Vec::new(), false, false);
+/// The names of the tests in a source, with their documentation: functions that are marked as such, and those that run on both engines.
+fn tests_in(text: &str) -> Vec<(&str, Vec<String>)> {
+    let (mut all, mut about, mut is_marked, mut runs_on_both) = (Vec::new(), Vec::new(), false, false);
     for line in text.lines() {
         if !line.starts_with(' ') && !line.is_empty() {
             runs_on_both = line.starts_with("on_both_engines!") || (runs_on_both && line != "}");
         }
         let code = line.trim_start();
-        let function = code.strip_prefix("async fn ").or_else(|| code.strip_prefix("fn "));
-        if let Some(name) = function.and_then(|rest| rest.split_once('(')).map(|(name, _)| name) {
-            let is_of_both = runs_on_both && line.starts_with("    async fn ");
-            names.extend((is_marked || is_of_both).then_some(name));
+        if let Some(documentation) = code.strip_prefix("///") {
+            about.push(documentation.strip_prefix(' ').unwrap_or(documentation).to_owned());
+            continue;
         }
-        let is_mark = code == "#[test]" || code.starts_with("#[tokio::test");
-        is_marked = is_mark || (is_marked && (code.starts_with("#[") || code.starts_with("///")));
+        if code.starts_with("#[") {
+            is_marked |= code == "#[test]" || code.starts_with("#[tokio::test");
+            continue;
+        }
+        let function = code.strip_prefix("async fn ").or_else(|| code.strip_prefix("fn "));
+        if let Some((name, _)) = function.and_then(|rest| rest.split_once('(')) {
+            let is_of_both = runs_on_both && line.starts_with("    async fn ");
+            all.extend((is_marked || is_of_both).then(|| (name, std::mem::take(&mut about))));
+        }
+        about.clear();
+        is_marked = false;
     }
-    names
+    all
 }
 
-/// The tests of the contract and of the crates, without the engine that ends their names.
-fn tests() -> BTreeSet<String> {
+/// The tests of the contract and of the crates, without the engine that ends their names, and their documentation.
+fn tests() -> BTreeMap<String, Vec<String>> {
     let mut roots = vec![(root().join("tests/contract"), ""), (root().join("tests/sign_in"), "")];
     roots.extend(crates().into_values().map(|folder| (folder.join("src"), "tests")));
-    let mut names = BTreeSet::new();
+    let mut all: BTreeMap<String, Vec<String>> = BTreeMap::new();
     for (root, inner) in roots {
         for (file, text) in sources(&root) {
-            for name in tests_in(&text) {
-                let module = module(&file, &root);
-                let is_apart = inner.is_empty() || module.split("::").any(|part| part == inner);
-                let module = if is_apart { module } else { format!("{module}::{inner}") };
+            let module = module(&file, &root);
+            let is_apart = inner.is_empty() || module.split("::").any(|part| part == inner);
+            let module = if is_apart { module } else { format!("{module}::{inner}") };
+            for (name, about) in tests_in(&text) {
                 let name = ["_on_sqlite", "_on_postgres", "_sqlite", "_postgres"]
                     .iter()
                     .find_map(|engine| name.strip_suffix(engine))
                     .unwrap_or(name);
-                names.insert(format!("{module}::{name}"));
+                all.entry(format!("{module}::{name}")).or_default().extend(about);
             }
         }
     }
-    names
+    all
 }
 
 #[test]
-fn every_setting_has_a_row_and_every_row_is_of_a_setting() {
+fn every_setting_has_one_test_that_states_its_effect() {
     let (declared, rows) = (declared(), rows());
     let named: BTreeSet<Setting> = rows.iter().map(|row| row.setting.clone()).collect();
     let missing: Vec<&Setting> = declared.difference(&named).collect();
-    assert!(missing.is_empty(), "not in spec/effects.tsv: {missing:#?}");
+    assert!(missing.is_empty(), "no test states the effect of these: {missing:#?}");
     let unknown: Vec<&Setting> = named.difference(&declared).collect();
-    assert!(unknown.is_empty(), "spec/effects.tsv names what cannot be set: {unknown:#?}");
-    assert!(rows.is_sorted_by(|one, other| one.setting < other.setting), "in order, and each once");
-}
-
-#[test]
-fn every_setting_works_or_its_use_is_refused() {
-    for row in rows() {
-        let (owner, name) = &row.setting;
-        assert!(["works", "refused when used"].contains(&row.state), "{owner}.{name} is {:?}", row.state);
-        let is_sentence = row.effect.ends_with('.') && row.effect.len() <= 160;
-        assert!(is_sentence, "{owner}.{name}: one short sentence says what changes when it is set");
+    assert!(unknown.is_empty(), "tests state effects of what cannot be set: {unknown:#?}");
+    for pair in rows.windows(2) {
+        assert_ne!(
+            pair[0].setting, pair[1].setting,
+            "{} and {} state its effect",
+            pair[0].test, pair[1].test
+        );
     }
 }
 
 #[test]
-fn every_setting_has_a_test() {
-    let tests = tests();
-    assert!(tests.contains("effects::every_setting_has_a_test") && tests.len() > 1000);
-    let is_missing = |row: &Row| !tests.contains(row.test);
-    let missing: Vec<String> = rows()
-        .into_iter()
-        .filter(is_missing)
-        .map(|row| format!("{}.{}: {}", row.setting.0, row.setting.1, row.test))
-        .collect();
-    assert!(missing.is_empty(), "tests that are not there: {missing:#?}");
+fn an_effect_is_one_short_sentence() {
+    for Row { setting: (owner, name), effect, test, .. } in rows() {
+        let is_sentence = effect.ends_with('.') && effect.len() <= 160;
+        assert!(is_sentence, "{test}: {owner}.{name}: one short sentence says what changes when it is set");
+    }
 }
 
 /// A value that can be set works, or its use is refused; a test uses it.
@@ -233,6 +263,6 @@ fn every_value_of_an_enumeration_has_a_row_with_a_test() {
     for row in &rows {
         let (owner, name) = &row.setting;
         assert!(["works", "refused when used"].contains(&row.state), "{owner}.{name} is {:?}", row.state);
-        assert!(tests.contains(row.test), "{owner}.{name}: no test {}", row.test);
+        assert!(tests.contains_key(row.test), "{owner}.{name}: no test {}", row.test);
     }
 }

@@ -6,6 +6,8 @@ use serde_json::json;
 use crate::{each, id, pointers};
 
 on_both_engines! {
+    /// - Effect of `GroupMetadata.key`: The entry is read and changed under this key.
+    /// - Effect of `GroupMetadata.value`: The entry has this value.
     async fn group_metadata(world: World) {
         let group = world.group("g").await;
         let all = world.path(&format!("/Group/{}/GroupMetadata", id(&group)));

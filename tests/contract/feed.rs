@@ -193,6 +193,9 @@ on_both_engines! {
 
 on_both_engines! {
     /// Section 6: a store's events are retained as configured, and those of all tenants by the longest retention.
+    ///
+    /// - Effect of `Tenant options.EventRetention`: Events of the tenant's sign-ins are kept for this time.
+    /// - Effect of `UserStore options.EventRetention`: Events of the store are kept for this time.
     async fn events_are_retained_as_their_owners_configure(world: World) {
         const DAY: i64 = 24 * 3_600_000;
         world.user("ada").await;

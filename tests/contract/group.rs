@@ -31,6 +31,7 @@ on_both_engines! {
         world.group("Vending").await;
     }
 
+    /// - Effect of `Group.memberUsers`: These users are members of the group.
     async fn members_are_set_added_and_removed_from_both_sides(world: World) {
         let (ada, bob, eve) = (world.user("ada").await, world.user("bob").await, world.user("eve").await);
         let group = world.group("g").await;
@@ -99,6 +100,7 @@ on_both_engines! {
         assert_eq!(left["parentGroups"], json!([]));
     }
 
+    /// - Effect of `User.memberOfGroups`: The user is a member of these groups, with the roles and the claims that they bring.
     async fn memberships_follow_the_graph(world: World) {
         let (top, left, right, bottom) =
             (world.group("top").await, world.group("left").await, world.group("right").await, world.group("bottom").await);

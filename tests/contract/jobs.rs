@@ -61,6 +61,8 @@ on_both_engines! { [with_metadata]
 
 on_both_engines! {
     /// Section 1: a clock that jumps eight days ahead deletes no event, answer or quarantined user too early.
+    ///
+    /// - Effect of `UserStore options.UserDeletionQuarantineDuration`: A deleted user is erased after this time.
     async fn a_clock_that_jumps_deletes_nothing(world: World) {
         world.set_option("UserDeletionQuarantineDuration", "1.00:00:00").await;
         let (user, users) = (world.user("ada").await, world.path("/User"));

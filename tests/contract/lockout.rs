@@ -129,6 +129,10 @@ async fn burst_at(world: &World, user: &Person<'_>, guesses: usize) -> Value {
 
 on_both_engines! {
     /// After any actions in any order, the state is that of the model.
+    ///
+    /// - Effect of `UserStore options.LoginThrottlingEnabled`: After a failed sign-in the next attempt must wait.
+    /// - Effect of `UserStore options.TemporaryLockDuration`: A temporary lock lasts for this time.
+    /// - Effect of `UserStore options.TemporaryLockEnabled`: Failed sign-ins lock the user for a while.
     async fn follows_the_model(world: World) {
         set_mail_server(&world.admin).await;
         for seed in 1..=6 {
@@ -160,6 +164,8 @@ on_both_engines! {
     }
 
     /// Failed attempts are counted before the password is checked, atomically.
+    ///
+    /// - Effect of `UserStore options.AttemptsBeforeTemporaryLock`: This number of failed sign-ins locks the user for a while.
     async fn nobody_gets_more_guesses_than_the_limit(world: World) {
         set(&world.admin, "LoginThrottlingEnabled", "false").await;
         let ada = Person::named(&world, "ada").await;
@@ -180,6 +186,8 @@ on_both_engines! {
         assert_eq!((counters(&seen), &seen["lockedUntil"]), ((0, 0), &json!(null)));
     }
 
+    /// - Effect of `UserStore options.AttemptsBeforeUserLocked`: This number of failed sign-ins locks the user until an administrator ends
+    ///   the lock; 0 never locks.
     async fn nobody_gets_more_guesses_than_the_permanent_limit(world: World) {
         set_all(&world.admin, &[("LoginThrottlingEnabled", "false"), ("TemporaryLockEnabled", "false"), ("AttemptsBeforeUserLocked", "4")]).await;
         let ada = Person::named(&world, "ada").await;
@@ -194,6 +202,8 @@ on_both_engines! {
     }
 
     /// isUserLockEnabled false: neither applies.
+    ///
+    /// - Effect of `User.isUserLockEnabled`: Failed sign-ins lock the user only if this is set.
     async fn an_exempt_user_is_never_locked(world: World) {
         set_all(&world.admin, &[("LoginThrottlingEnabled", "false"), ("AttemptsBeforeUserLocked", "3")]).await;
         let ada = Person::named(&world, "ada").await;
@@ -205,6 +215,10 @@ on_both_engines! {
     }
 
     /// Attempts refused by the throttle count nothing; each further failure doubles the delay.
+    ///
+    /// - Effect of `UserStore options.LoginThrottlingInitialDelay`: The first failed sign-in causes this wait, which doubles with each
+    ///   further one.
+    /// - Effect of `UserStore options.LoginThrottlingMaxDelay`: The wait grows no longer than this.
     async fn the_throttle_slows_guesses(world: World) {
         set_all(&world.admin, &[("LoginThrottlingInitialDelay", "01:00:00"), ("LoginThrottlingMaxDelay", "03:00:00")]).await;
         let ada = Person::named(&world, "ada").await;
@@ -247,6 +261,8 @@ on_both_engines! {
     }
 
     /// UserLockNotificationEnabled: the recipients are notified of each lock, once.
+    ///
+    /// - Effect of `UserStore options.UserLockNotificationEnabled`: Operators get a mail when a user is locked.
     async fn operators_are_notified_of_locks(world: World) {
         set_mail_server(&world.admin).await;
         set_all(&world.admin, &[

@@ -61,6 +61,7 @@ on_both_engines! {
         assert!(mails[0].subject().is_ascii() && mails[0].html().contains("href="));
     }
 
+    /// - Effect of `UserStore options.UserLockNotificationRecipients`: Mails about locks go to these addresses.
     async fn operators_get_mails_about_locks(world: World) {
         let sink = with_server(&world).await;
         for (name, value) in [("UserLockNotificationEnabled", "true"), ("UserLockNotificationRecipients", "ops@example.com, sec@example.com"),

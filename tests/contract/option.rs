@@ -328,6 +328,8 @@ on_both_engines! {
         }
     }
 
+    /// - Effect of `Option.applyToIdpInstanceId`: The option is in effect for this instance.
+    /// - Effect of `Option.value`: This value is in effect, or the default if it is empty or does not have the option's form.
     async fn take_effect_at_once(world: World) {
         let ada = Person::new(&world, json!({ "loginName": "ada" })).await;
         for length in ["12", "7", "12"] {
@@ -344,6 +346,8 @@ on_both_engines! {
     }
 
     /// Read-only mode: 409 for every write to the store, and reads go on.
+    ///
+    /// - Effect of `UserStore options.IsDatabaseReadOnlyMode`: Nothing in the store is changed by requests or sign-ins.
     async fn a_store_can_be_read_only(world: World) {
         let ada = Person::named(&world, "ada").await;
         let group = world.group("g").await;

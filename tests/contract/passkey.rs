@@ -70,6 +70,8 @@ on_both_engines! {
         assert_eq!(statuses, ["Revoked", "Used"]);
     }
 
+    /// - Effect of `UserStore options.TemporaryAccessPassEnabled`: Access passes can be issued and used.
+    /// - Effect of `UserStore options.TemporaryAccessPassLength`: New access passes have this number of characters.
     async fn access_passes_have_their_bounds(world: World) {
         let user = world.user("ada").await;
         let passes = security(&world, "/temporary-access-passes");
@@ -217,6 +219,7 @@ on_both_engines! {
         }
     }
 
+    /// - Effect of `UserStore options.PasskeyEnabled`: Passkeys can be registered and sign people in.
     async fn ceremonies_begin_and_end_once(world: World) {
         let user = world.user("ada").await;
         let path = world.path(&format!("/PasskeyCredential/user/{}", id(&user)));

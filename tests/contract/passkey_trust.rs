@@ -261,6 +261,7 @@ on_both_engines! {
         assert!(metrics.contains("\nchancery_passkey_trust_failures 0\n"));
     }
 
+    /// - Effect of `UserStore options.PasskeyAllowedAaguids`: Only authenticators of these models can be registered.
     async fn passkeys_are_known_by_their_make(world: World) {
         allow(&world).await;
         let user = world.user("ada").await;

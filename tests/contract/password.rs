@@ -11,6 +11,8 @@ const UNKNOWN_USER: &str = "/User/0192f0c1-2b3a-7c4d-8e5f-6a7b8c9d0e1f";
 
 on_both_engines! {
     /// Initial password: both flags, expiry by the option or as given, over an existing one too.
+    ///
+    /// - Effect of `UserStore options.InitialPasswordExpiration`: A password that an administrator sets must be changed within this time.
     async fn an_initial_password_must_be_changed(world: World) {
         let ada = Person::new(&world, json!({ "loginName": "ada" })).await;
         let before = (now(), ada.read().await);
@@ -171,6 +173,15 @@ on_both_engines! {
         }
     }
 
+    /// - Effect of `UserStore options.PasswordBlocklistEnabled`: Common passwords are refused.
+    /// - Effect of `UserStore options.PasswordMaxLength`: Longer passwords are refused.
+    /// - Effect of `UserStore options.PasswordMinLength`: Shorter passwords are refused.
+    /// - Effect of `UserStore options.PasswordNotEmail`: Passwords that contain the mail address are refused.
+    /// - Effect of `UserStore options.PasswordNotLoginName`: Passwords that contain the login name are refused.
+    /// - Effect of `UserStore options.PasswordRequireDigit`: Passwords without a digit are refused.
+    /// - Effect of `UserStore options.PasswordRequireLowercase`: Passwords without a lowercase letter are refused.
+    /// - Effect of `UserStore options.PasswordRequireNonAlphanumeric`: Passwords that have only letters and digits are refused.
+    /// - Effect of `UserStore options.PasswordRequireUppercase`: Passwords without an uppercase letter are refused.
     async fn each_rule_is_an_option(world: World) {
         let body = json!({ "loginName": "Ada.Lovelace", "emailAddress": "countess.lovelace@example.com" });
         let ada = Person::new(&world, body).await;
@@ -200,6 +211,8 @@ on_both_engines! {
     }
 
     /// PasswordHistoryCount: the last ones, including the current one, must not be used again.
+    ///
+    /// - Effect of `UserStore options.PasswordHistoryCount`: This number of former passwords of a user is refused.
     async fn the_last_passwords_do_not_come_again(world: World) {
         set(&world.admin, "PasswordHistoryCount", "3").await;
         let ada = Person::named(&world, "ada").await;
@@ -252,6 +265,8 @@ on_both_engines! {
     }
 
     /// PasswordExpirationDays counts from each change; 0 is never.
+    ///
+    /// - Effect of `UserStore options.PasswordExpirationDays`: A new password expires after this number of days; 0 disables the expiration.
     async fn expiry_is_set_at_each_change(world: World) {
         let ada = Person::named(&world, "ada").await;
         assert_eq!(ada.read().await["passwordExpiration"], json!(null));
@@ -269,6 +284,9 @@ on_both_engines! {
 
     /// An expired password still serves a change while canChangePasswordOnExpiration; without it
     /// only a reset helps; passwordNeverExpires wins.
+    ///
+    /// - Effect of `User.passwordExpiration`: From this time on the password must be changed, or is no longer accepted.
+    /// - Effect of `User.passwordNeverExpires`: The password stays valid after its expiration.
     async fn an_expired_password_serves_a_change_or_nothing(world: World) {
         let ada = Person::named(&world, "ada").await;
         let past = json!({ "passwordExpiration": "2020-01-01T00:00:00Z" });

@@ -185,6 +185,8 @@ on_both_engines! {
     }
 
     /// LoginByEmailEnabled: the login name is looked up first, then the e-mail address.
+    ///
+    /// - Effect of `UserStore options.LoginByEmailEnabled`: People may sign in with their mail address instead of their login name.
     async fn an_address_signs_in_where_the_store_has_it_so(world: World) {
         let body = json!({ "loginName": "ada", "emailAddress": "Ada@Example.com" });
         let ada = Person::new(&world, body).await;

@@ -133,6 +133,8 @@ on_both_engines! {
     }
 
     /// With quarantine off the user is gone at once: the login name is free, the id never again.
+    ///
+    /// - Effect of `UserStore options.UserDeletionQuarantineEnabled`: A deleted user can be restored until the quarantine ends.
     async fn without_quarantine_a_user_is_gone(world: World) {
         set(&world.admin, "UserDeletionQuarantineEnabled", "false").await;
         let ada = Person::named(&world, "ada").await;

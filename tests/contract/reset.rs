@@ -60,6 +60,8 @@ on_both_engines! {
     }
 
     /// PasswordResetUrlTemplate: the placeholders are filled percent-encoded.
+    ///
+    /// - Effect of `UserStore options.PasswordResetUrlTemplate`: Mails that reset a password link to this address.
     async fn the_mail_has_a_link_where_the_store_has_a_template(world: World) {
         set_mail_server(&world.admin).await;
         set(&world.admin, "PasswordResetUrlTemplate", "https://id.example.com/reset?u={loginName}#{token}").await;
@@ -153,6 +155,8 @@ on_both_engines! {
     }
 
     /// Invalid after any change of the password, after its lifetime, and after a deletion.
+    ///
+    /// - Effect of `UserStore options.PasswordResetTokenLifetime`: A link that resets a password works for this time.
     async fn a_token_dies(world: World) {
         set_mail_server(&world.admin).await;
         set(&world.admin, "PasswordResetTokenLifetime", "02:00:00").await;

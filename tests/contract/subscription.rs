@@ -13,6 +13,7 @@ async fn customer(world: &World, name: &str) -> Value {
 }
 
 on_both_engines! {
+    /// - Effect of `Subscription.name`: Lists show the subscription under this name.
     async fn the_standard_pattern(world: World) {
         assert_eq!(each(&world.admin.get(ALL).await.is(200).json(), "name"), ["Default"]);
         let acme = customer(&world, "Acme").await;
@@ -36,6 +37,7 @@ on_both_engines! {
         world.admin.delete(&format!("{CUSTOMERS}/{}", id(&acme))).await.expect(204);
     }
 
+    /// - Effect of `Subscription.customerId`: The subscription belongs to this customer, whose administrators may change it.
     async fn a_customer_must_be_named_and_be_the_caller_s(world: World) {
         let acme = customer(&world, "Acme").await;
         assert_eq!(pointers(&world.admin.post(ALL, json!({ "name": "x" })).await.problem(400, "invalid-request")), ["/customerId"]);

@@ -322,6 +322,7 @@ on_both_engines! {
         assert_eq!(synchronize_users(&world).await, [1, 1, 0, 0, 0]);
     }
 
+    /// - Effect of `UserStore options.ClaimIssuer`: Identities and claims of the store's people name this issuer.
     async fn the_issuer_is_the_store_s(world: World) {
         let ada = world.user("ada").await;
         synchronize_users(&world).await;

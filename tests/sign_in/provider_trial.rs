@@ -282,6 +282,8 @@ on_both_engines! {
     }
 
     /// One linked certificate authenticates the server, and one decrypts its tokens.
+    ///
+    /// - Effect of `CertStore.idpInstances`: A trial of these providers verifies and decrypts tokens with the certificate.
     async fn linked_certificates_sign_and_open(world: World) {
         let provider = StubProvider::start().await;
         let (created, path) = instance(&world, &provider).await;

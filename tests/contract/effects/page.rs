@@ -1,4 +1,4 @@
-//! The page `docs/settings.md`: what each setting does, made from the declarations, `spec/effects.tsv` and `spec/values.tsv`.
+//! The page `docs/settings.md`: what each setting does, made from the declarations, the effects that tests state, and `spec/values.tsv`.
 
 use std::{collections::BTreeMap, fmt::Write as _, path::Path};
 
@@ -12,8 +12,8 @@ const PAGE: &str = "docs/settings.md";
 
 const HEAD: &str = "# What each setting does
 
-Made from the declarations of fields and options, `spec/effects.tsv` and `spec/values.tsv` by `tests/contract/effects/page.rs`; do not
-edit. A test in these files covers each row. What is *refused when used* is stored as documented, and this
+Made from the declarations of fields and options, the effects that tests state in their documentation, and `spec/values.tsv` by
+`tests/contract/effects/page.rs`; do not edit. What is *refused when used* is stored as documented, and this
 release refuses its use: requests get an error with a description, and the console shows it with a badge.
 
 A length of time is written as `[d.]hh:mm:ss` or by ISO 8601. An option without a value has its default; where none is named, it is empty.

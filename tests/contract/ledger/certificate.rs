@@ -43,6 +43,7 @@ async fn published(world: &World) -> Vec<Json> {
 }
 
 on_both_engines! {
+    /// - Effect of `CertStore.certType`: The type determines what the certificate signs: tokens, or the audit trail.
     async fn the_audit_certificate_with_the_longest_validity_signs_and_its_entries_remain_valid(world: World) {
         let own = signer(&world).await;
         assert_eq!(published(&world).await.len(), 1);

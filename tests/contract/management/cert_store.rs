@@ -56,6 +56,7 @@ on_both_engines! {
         }
     }
 
+    /// - Effect of `CertStore.certificateStorageFormat`: The upload is read as this format.
     async fn certificate_metadata_is_parsed_and_the_key_is_retained(world: World) {
         let generated = self_signed();
         let store = world.make("CertStore", body(&generated, json!({}))).await;
@@ -130,6 +131,8 @@ on_both_engines! {
     }
 
     /// A bundle may have the text of other tools around it; two different certificates are refused.
+    ///
+    /// - Effect of `CertStore.certificateInput`: The upload is taken in parts: certificate, private key and password.
     async fn a_bundle_is_read_whole(world: World) {
         let (generated, other) = (self_signed(), self_signed());
         let mark = |text: &str| format!("\u{feff}{}", text.replace('\n', "\r\n"));
@@ -166,6 +169,9 @@ on_both_engines! {
     }
 
     /// A PKCS #12 file of current tools, and the wrong password.
+    ///
+    /// - Effect of `CertStore.certificatePasswordProtection`: It shows whether the uploaded file was protected by a password.
+    /// - Effect of `CertStore.password`: The password opens the uploaded file.
     async fn a_pkcs12_file_needs_its_password(world: World) {
         let file = include_bytes!("../../../crates/certificate/testdata/modern-p256.p12");
         let input = |password: &str| json!({

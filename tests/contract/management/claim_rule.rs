@@ -14,6 +14,7 @@ fn rule(more: Value) -> Value {
 }
 
 on_both_engines! {
+    /// - Effect of `ClaimRule.name`: Lists show the rule under this name.
     async fn crud_and_defaults(world: World) {
         let created = world.make("ClaimRule", rule(json!({}))).await;
         for (member, value) in [

@@ -70,6 +70,8 @@ on_both_engines! {
     }
 
     /// A secret is returned when it is created, and never again.
+    ///
+    /// - Effect of `ClientAppSecret.name`: Lists show the secret under this name.
     async fn a_secret_is_shown_once(world: World) {
         let app = app(&world, "Shop").await;
         let created = world.make("ClientAppSecret", json!({ "clientAppId": app["id"], "name": "first" })).await;
@@ -215,6 +217,8 @@ on_both_engines! {
         world.admin.post(&path, json!({ "relatedIds": [user["id"]] })).await.problem(400, "invalid-request");
     }
 
+    /// - Effect of `ClientAppFederatedIdentity.clientAppId`: The federated identity belongs to this app.
+    /// - Effect of `ClientAppRequestUri.clientAppId`: The request URI belongs to this app.
     async fn key_sets_and_other_children(world: World) {
         let shop = app(&world, "Shop").await;
         let jwks = r#"{"keys":[{"kty":"EC","crv":"P-256","x":"f83OJ3D2xF1Bg8vub9tLe1gHMzV76e8Tus9uPHvRVEU","y":"x_FEzRu9m36HLN_tue659LNpXW6pCyStikYjKIWI5a0"}]}"#;

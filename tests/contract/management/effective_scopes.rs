@@ -91,6 +91,10 @@ async fn client_with_roles(
 }
 
 on_both_engines! {
+    /// - Effect of `RoleAssignment.applyToCustomerId`: The role applies to this customer.
+    /// - Effect of `RoleAssignment.applyToIdpInstanceId`: The role applies to this instance.
+    /// - Effect of `RoleAssignment.applyToSubscriptionId`: The role applies to this subscription.
+    /// - Effect of `RoleAssignment.applyToTenantId`: The role applies to this tenant.
     async fn the_effective_scope_is_the_widest(world: World) {
         let [person, _, group] = create_principals(&world).await;
         for (kind, path, principal) in
@@ -140,6 +144,8 @@ on_both_engines! {
     }
 
     /// Roles of groups apply to their members, at any depth, and only while they are members.
+    ///
+    /// - Effect of `RoleAssignment.principalType`: The role is held by a person, or by the members of a group.
     async fn members_inherit_the_roles_of_nested_groups(world: World) {
         let [person, inner, outer] = create_principals(&world).await;
         let (store, tenant) = (first(&world, "IdpInstance").await, first(&world, "Tenant").await);
@@ -182,6 +188,11 @@ on_both_engines! {
 
     /// CustomerAdmin and SubscriptionAdmin of a client app apply to its own customer and
     /// subscription; other roles apply to their target.
+    ///
+    /// - Effect of `ClientAppRole.applyToIdpInstanceId`: The role applies to this instance.
+    /// - Effect of `ClientAppRole.applyToTenantId`: The role applies to this tenant.
+    /// - Effect of `ClientAppRole.clientAppId`: The app has the role.
+    /// - Effect of `ClientAppRole.roleType`: Tokens of the app itself have the rights of this role.
     async fn client_app_roles_default_to_its_own_customer_and_subscription(world: World) {
         let (store, tenant) = (first(&world, "IdpInstance").await, first(&world, "Tenant").await);
         let far = world.other_subscription("Far").await;

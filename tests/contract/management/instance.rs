@@ -69,6 +69,7 @@ on_both_engines! {
         world.admin.get(&format!("{BASE}/IdpInstance/nobody/health")).await.problem(404, "not-found");
     }
 
+    /// - Effect of `OpenIdConnect options.ScimTokenId`: The id is that of the token that is in use.
     async fn a_scim_token_replaces_the_one_before(world: World) {
         let partner = create_instance(&world, "Partner", "OpenIdConnect").await;
         let path = format!("{BASE}/IdpInstance/Partner/scim/token");
@@ -112,6 +113,7 @@ on_both_engines! {
         assert_eq!(shown["idpInstances"][0].as_object().unwrap().len(), 2, "shallow: id and name");
     }
 
+    /// - Effect of `MfaInstance.name`: Administrators see the second factor under this name.
     async fn second_factors_have_their_options(world: World) {
         let created = world.make("MfaInstance", json!({ "name": "Codes", "idpTypeId": type_id(&world, "totp").await })).await;
         assert_eq!(each(&created["options"], "name"), ["Digits", "Period", "Algorithm", "Issuer"]);
@@ -128,6 +130,7 @@ on_both_engines! {
         assert_eq!(world.admin.get(&one("IdpInstance", &store)).await.is(200).json()["mfaInstances"], json!([]));
     }
 
+    /// - Effect of `IdpType.providerType`: Instances of the type are identity providers or second factors.
     async fn seeded_types_cannot_be_deleted(world: World) {
         assert_eq!(world.all("IdpType").await.as_array().unwrap().len(), 10);
         let google = world.all("IdpType?filter=name%20eq%20%22Google%22").await[0].clone();

@@ -277,6 +277,8 @@ on_both_engines! {
     }
 
     /// A new option has a name of the catalogue; another is refused with a suggestion. Stored ones can be changed and deleted.
+    ///
+    /// - Effect of `Option.name`: The option overrides the default of this name in the catalogue; unknown names are refused.
     async fn the_name_must_be_in_the_catalogue(world: World) {
         let targets = targets(&world).await;
         for (member, target, name, suggested) in [

@@ -167,6 +167,8 @@ on_both_engines! {
         world.admin.get(&format!("{BASE}/Customer")).await.expect(401);
     }
 
+    /// - Effect of `Group.parentGroups`: The members of the group are members of these groups, too.
+    /// - Effect of `RoleAssignment.principalId`: This person or group holds the role.
     async fn roles_yield_effective_permissions(world: World) {
         let ada = world.user("ada").await;
         let (inner, outer) = (world.group("inner").await, world.group("outer").await);

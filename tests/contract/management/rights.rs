@@ -35,6 +35,9 @@ async fn create_linkable(world: &World, subscription: &Value, name: &str) -> Vec
 on_both_engines! {
     /// Section 15: `allowCrossSubscription` is needed for any link between two subscriptions, whoever creates
     /// it.
+    ///
+    /// - Effect of `ClaimRule.subscriptionId`: The rule belongs to this subscription, whose administrators may change it.
+    /// - Effect of `ClientApp.subscriptionId`: The app belongs to this subscription, whose administrators may change it.
     async fn cross_subscription_links_need_allow_cross_subscription(world: World) {
         let subscription = world.all("Tenant").await[0]["subscriptionId"].clone();
         let far = world.other_subscription("far").await;
@@ -76,6 +79,11 @@ on_both_engines! {
     }
 
     /// Section 15: links without a client app never cross subscriptions.
+    ///
+    /// - Effect of `CertStore.subscriptionId`: The certificate belongs to this subscription, whose administrators may change it.
+    /// - Effect of `IdpInstance.subscriptionId`: The instance belongs to this subscription, whose administrators may change it.
+    /// - Effect of `MfaInstance.subscriptionId`: The second factor belongs to this subscription, whose administrators may change it.
+    /// - Effect of `Tenant.subscriptionId`: The tenant belongs to this subscription, whose administrators may change it.
     async fn cross_subscription_links_without_a_client_app_are_refused(world: World) {
         let subscription = world.all("Tenant").await[0]["subscriptionId"].clone();
         let far = world.other_subscription("far").await;

@@ -60,6 +60,7 @@ async fn callers(world: &World) -> Vec<(&'static str, Client)> {
 }
 
 on_both_engines! {
+    /// - Effect of `RoleAssignment.roleType`: The person or the members of the group have the rights of this role; `UserAdmin` gives none.
     async fn every_role_may_call_what_section_7_grants(world: World) {
         let callers = callers(&world).await;
         let mut wrong = Vec::new();

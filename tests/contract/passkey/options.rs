@@ -28,6 +28,9 @@ async fn lacks_mature_passkey(world: &World, user: &Value) -> bool {
 
 on_both_engines! {
     /// PasskeyRelyingPartyName is shown by authenticators; without it they show the relying party's id.
+    ///
+    /// - Effect of `UserStore options.PasskeyRelyingPartyId`: Passkeys are bound to this domain.
+    /// - Effect of `UserStore options.PasskeyRelyingPartyName`: Authenticators show this name when a passkey is made.
     async fn registration_options_have_the_name_of_the_relying_party(world: World) {
         allow(&world).await;
         let user = world.user("ada").await;
@@ -38,6 +41,8 @@ on_both_engines! {
 
     /// PasskeyUserVerification: it is requested from authenticators, and if it is required, a registration without it is
     /// rejected.
+    ///
+    /// - Effect of `UserStore options.PasskeyUserVerification`: Authenticators must, should or need not verify their user.
     async fn user_verification_is_requested_as_configured(world: World) {
         allow(&world).await;
         let user = world.user("ada").await;
@@ -51,6 +56,8 @@ on_both_engines! {
     }
 
     /// PasskeyAllowedOrigins: the ceremony must come from a page of one of them.
+    ///
+    /// - Effect of `UserStore options.PasskeyAllowedOrigins`: Passkeys are accepted from pages of these origins only.
     async fn passkeys_are_accepted_only_from_allowed_origins(world: World) {
         allow(&world).await;
         let user = world.user("ada").await;
@@ -64,6 +71,9 @@ on_both_engines! {
     }
 
     /// PasskeyAttestation is requested from authenticators; they may send none, as long as no list of models requires it.
+    ///
+    /// - Effect of `UserStore options.PasskeyAttestation`: Registrations request this attestation; with `direct` or `enterprise` the
+    ///   certificates of a known model must be those of the model.
     async fn attestation_is_requested_as_configured(world: World) {
         allow(&world).await;
         let user = world.user("ada").await;
@@ -75,6 +85,8 @@ on_both_engines! {
     }
 
     /// PasskeyBlockedAaguids rejects the listed models, and no others.
+    ///
+    /// - Effect of `UserStore options.PasskeyBlockedAaguids`: Authenticators of these models cannot be registered.
     async fn a_blocked_model_is_not_registered(world: World) {
         allow(&world).await;
         let user = world.user("ada").await;
@@ -89,6 +101,9 @@ on_both_engines! {
     }
 
     /// PasskeyBindingMaturity: a used passkey counts for the removal of the password from this age on.
+    ///
+    /// - Effect of `UserStore options.PasskeyBindingMaturity`: A passkey counts for the removal of the password once it is this old and was
+    ///   used.
     async fn a_passkey_matures_as_configured(world: World) {
         allow(&world).await;
         world.set_option("PasskeyBindingMaturity", "2.00:00:00").await;
@@ -107,6 +122,9 @@ on_both_engines! {
     }
 
     /// PasskeyRequiredVerifiedSecurityContactCount
+    ///
+    /// - Effect of `UserStore options.PasskeyRequiredVerifiedSecurityContactCount`: A user needs this number of verified contacts before
+    ///   the password can be removed.
     async fn contacts_count_for_the_removal_of_the_password(world: World) {
         let user = world.user("ada").await;
         let reasons = async || {
@@ -121,6 +139,9 @@ on_both_engines! {
     }
 
     /// PasskeyRequiredCredentialCount: the number of passkeys required for the removal of the password.
+    ///
+    /// - Effect of `UserStore options.PasskeyRequiredCredentialCount`: A user needs this number of passkeys before the password can be
+    ///   removed.
     async fn passkeys_count_for_the_removal_of_the_password(world: World) {
         allow(&world).await;
         let user = world.user("ada").await;
@@ -134,6 +155,12 @@ on_both_engines! {
     }
 
     /// TemporaryAccessPassDefaultLifetime, TemporaryAccessPassMaxLifetime and TemporaryAccessPassOneTimeUse.
+    ///
+    /// - Effect of `UserStore options.TemporaryAccessPassDefaultLifetime`: An access pass is valid for this time, unless its creation
+    ///   requests another.
+    /// - Effect of `UserStore options.TemporaryAccessPassMaxLifetime`: Access passes that would last longer are refused.
+    /// - Effect of `UserStore options.TemporaryAccessPassOneTimeUse`: An access pass works once, or until it expires, unless its creation
+    ///   requests otherwise.
     async fn lifetimes_of_access_passes_are_as_configured(world: World) {
         let user = world.user("ada").await;
         let passes = security(&world, "/temporary-access-passes");

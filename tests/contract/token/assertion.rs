@@ -34,6 +34,7 @@ pub async fn key_set(world: &World, app: &Value, name: &str, more: Value) -> Val
 }
 
 on_both_engines! {
+    /// - Effect of `ClientAppAuthenticationConfiguration.tokenEndpointAuthMethod`: The app authenticates by this method, and by no other.
     async fn secrets_are_accepted_only_by_the_configured_method(world: World) {
         let free = app(&world, "free", json!({})).await;
         let value = secret(&world, &free).await;
@@ -55,6 +56,10 @@ on_both_engines! {
     }
 
     /// ClientAppFederatedIdentity: a token of its issuer does not authenticate the app, whatever key signed it.
+    ///
+    /// - Refusal of `ClientAppFederatedIdentity.audience`: Tokens of other issuers do not authenticate the app yet: they are refused.
+    /// - Refusal of `ClientAppFederatedIdentity.issuer`: Tokens of other issuers do not authenticate the app yet: they are refused.
+    /// - Refusal of `ClientAppFederatedIdentity.subject`: Tokens of other issuers do not authenticate the app yet: they are refused.
     async fn a_federated_identity_does_not_authenticate_the_app(world: World) {
         let federated = app(&world, "federated", json!({})).await;
         let (issuer, subject) = ("https://issuer.example", "repo:harbour/ledger");
@@ -147,6 +152,8 @@ on_both_engines! {
         }
     }
 
+    /// - Effect of `ClientAppKeySet.clientAppId`: The key set belongs to this app.
+    /// - Effect of `ClientAppKeySet.jwks`: These public keys verify what the app signs.
     async fn an_assertion_may_be_signed_with_a_key(world: World) {
         let signing = app(&world, "signing", json!({})).await;
         configure(&world, &signing, "private_key_jwt", json!({})).await;
@@ -187,6 +194,12 @@ on_both_engines! {
         present(&world, &own.assert(&claims(&world, &signing, json!({})))).await.expect(200);
     }
 
+    /// - Effect of `ClientAppKeySet.algorithm`: The keys are used with this algorithm only.
+    /// - Effect of `ClientAppKeySet.kid`: Only the key with this id is used.
+    /// - Effect of `ClientAppKeySet.status`: Only keys that are active or retiring are used.
+    /// - Effect of `ClientAppKeySet.use`: Keys for signing verify what the app signs; keys for encryption do not.
+    /// - Effect of `ClientAppKeySet.validFrom`: The keys are not used before this time.
+    /// - Effect of `ClientAppKeySet.validTo`: The keys are not used from this time on.
     async fn key_sets_are_used_by_their_status_and_validity(world: World) {
         let own = Signer::new("own");
         for (name, members, answer) in [
@@ -219,6 +232,7 @@ on_both_engines! {
         assert_oauth_error(present(&world, &own.assert(&claims(&world, &far, json!({})))).await, 401, "invalid_client");
     }
 
+    /// - Effect of `ClientAppKeySet.certificate`: The key of this certificate verifies what the app signs.
     async fn an_assertion_may_be_signed_with_the_key_of_a_certificate(world: World) {
         let signing = app(&world, "signing", json!({})).await;
         configure(&world, &signing, "private_key_jwt", json!({})).await;
@@ -280,6 +294,8 @@ on_both_engines! {
     }
 
     /// "Also": `jwksUri` is fetched only for an assertion with a valid `aud`, `iss` and `exp`.
+    ///
+    /// - Effect of `ClientAppKeySet.jwksUri`: The server fetches the public keys of the app from this address.
     async fn keys_are_fetched_only_for_assertions_for_this_server(world: World) {
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();

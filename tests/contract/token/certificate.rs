@@ -35,6 +35,8 @@ fn caller(world: &World, token: &str) -> Client {
 }
 
 on_both_engines! {
+    /// - Effect of `CertStore.applyToSubscriptionId`: The certificate signs for the tenants of this subscription.
+    /// - Effect of `CertStore.certificate`: Its key signs, and its facts are shown.
     async fn the_most_specific_and_longest_valid_certificate_signs(world: World) {
         let own = app(&world, "own", json!({})).await;
         let key = secret(&world, &own).await;

@@ -33,6 +33,8 @@ fn challenged(answer: Answer, error: &str) {
 }
 
 on_both_engines! {
+    /// - Effect of `ClientAppAuthenticationConfiguration.dpopBoundAccessTokens`: Access tokens of the app are valid only with a proof of
+    ///   its DPoP key.
     async fn a_bound_token_is_usable_only_with_its_key(world: World) {
         let bound = app(&world, "bound", json!({})).await;
         let value = secret(&world, &bound).await;

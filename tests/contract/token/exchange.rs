@@ -29,6 +29,7 @@ async fn allow(world: &World, app: &Value, other: &Value) {
 }
 
 on_both_engines! {
+    /// - Effect of `ClientApp.allowedTokenExchangeClientApps`: These apps may exchange tokens of the app.
     async fn tokens_are_exchanged_by_allowed_client_apps(world: World) {
         let (front, back) = (app(&world, "front", json!({})).await, app(&world, "back", json!({})).await);
         let (front_key, back_key) = (secret(&world, &front).await, secret(&world, &back).await);

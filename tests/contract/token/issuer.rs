@@ -172,6 +172,8 @@ on_both_engines! {
 
     /// A4: at a tenant's issuer the tenant's certificate signs, else its subscription's, else a Default one, else the
     /// installation's key; its key set holds these and no others.
+    ///
+    /// - Effect of `CertStore.applyToTenantId`: The certificate signs for this tenant.
     async fn an_issuer_publishes_exactly_the_keys_that_may_sign_there(world: World) {
         let default = default_subscription(&world).await;
         let (one, two) = (tenant_client_in(&world, &default, "one").await, tenant_client_in(&world, &default, "two").await);
@@ -255,6 +257,9 @@ on_both_engines! {
 
     /// Section 15: an inactive subscription or tenant gets no tokens, and existing ones become invalid; administrators
     /// above it continue.
+    ///
+    /// - Effect of `Subscription.status`: The apps and tenants of an inactive subscription cannot be used.
+    /// - Effect of `Tenant.isActive`: Nobody signs in at a tenant that is not active, and its issuer serves nothing.
     async fn inactive_tenants_and_subscriptions_get_no_tokens(world: World) {
         let far = world.other_subscription("far").await;
         let client = tenant_client_in(&world, &far, "home").await;
@@ -290,6 +295,8 @@ on_both_engines! {
 
     /// Section 15: `allowCrossSubscription` is needed for any link between two subscriptions: without it a client app
     /// gets no token at a tenant of another subscription, and existing ones there become invalid.
+    ///
+    /// - Effect of `ClientApp.allowCrossSubscription`: Tenants and people of other subscriptions may use the app.
     async fn without_allow_cross_subscription_foreign_tenants_are_closed(world: World) {
         let far = world.other_subscription("far").await;
         let client = tenant_client_in(&world, &far, "home").await;

@@ -16,6 +16,7 @@ async fn introspect(world: &World, app: &Value, secret: &str, token: &str) -> Va
 }
 
 on_both_engines! {
+    /// - Effect of `ClientApp.accessTokenType`: Access tokens are signed JWTs, or references that only introspection can read.
     async fn a_reference_token_is_opaque_and_usable(world: World) {
         let referring = app(&world, "referring", json!({ "accessTokenType": "Reference" })).await;
         let value = secret(&world, &referring).await;

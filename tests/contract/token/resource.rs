@@ -27,6 +27,9 @@ async fn apps(world: &World) -> [Value; 3] {
 on_both_engines! {
     /// A5 and section 15: a resource key belongs to the subscription whose app registered it first, as long as one of its
     /// apps has it; another subscription gets 409.
+    ///
+    /// - Effect of `ClientAppResource.clientAppId`: The resource belongs to this app, and to the subscription of the first app that named
+    ///   it.
     async fn a_resource_belongs_to_the_first_subscription(world: World) {
         let [one, two, far] = apps(&world).await;
         let first = world.make("ClientAppResource", body(&one, ORDERS)).await;

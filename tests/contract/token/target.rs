@@ -6,6 +6,9 @@ use serde_json::json;
 use super::{app, assert_oauth_error, read, request_token, secret, token};
 
 on_both_engines! {
+    /// - Effect of `ClientApp.scopeFilterEnabled`: The app gets only the scopes that it lists.
+    /// - Effect of `ClientAppScope.clientAppId`: The scope belongs to this app.
+    /// - Effect of `ClientAppScope.key`: Requests name the scope by this key, and access tokens have it in `scope`.
     async fn scopes_are_limited_to_the_client_apps_own(world: World) {
         let owner = app(&world, "owner", json!({})).await;
         world.make("ClientAppScope", json!({ "clientAppId": owner["id"], "key": "other" })).await;
@@ -36,6 +39,7 @@ on_both_engines! {
         }
     }
 
+    /// - Effect of `ClientApp.resourceFilterEnabled`: The app gets tokens only for the resources that it lists.
     async fn resources_are_limited_to_the_subscription_or_the_app(world: World) {
         let open = app(&world, "open", json!({})).await;
         let open_secret = secret(&world, &open).await;
@@ -66,6 +70,7 @@ on_both_engines! {
         assert_eq!(read(&token(&answer)).1["aud"], json!(["PlatformManagementService", "urn:open"]));
     }
 
+    /// - Effect of `Tenant options.AccessTokenLifetime`: Access tokens are valid for this time.
     async fn the_tenant_sets_the_lifetime_of_tokens(world: World) {
         let own = app(&world, "own", json!({})).await;
         let secret = secret(&world, &own).await;

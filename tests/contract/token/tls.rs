@@ -56,6 +56,15 @@ fn call(certificate: Option<&CertificateFiles>, arguments: &[&str]) -> (u16, Val
     (status.parse().unwrap(), serde_json::from_str(body).unwrap_or(Value::Null))
 }
 
+/// - Effect of `ClientAppAuthenticationConfiguration.requireCertificateBoundAccessTokens`: Access tokens of the app are valid only with its
+///   certificate.
+/// - Effect of `ClientAppAuthenticationConfiguration.tlsClientAuthSanDns`: A trusted certificate with this DNS name authenticates the app.
+/// - Effect of `ClientAppAuthenticationConfiguration.tlsClientAuthSanEmail`: A trusted certificate with this mail address authenticates the
+///   app.
+/// - Effect of `ClientAppAuthenticationConfiguration.tlsClientAuthSanIp`: A trusted certificate with this IP address authenticates the app.
+/// - Effect of `ClientAppAuthenticationConfiguration.tlsClientAuthSanUri`: A trusted certificate with this URI authenticates the app.
+/// - Effect of `ClientAppAuthenticationConfiguration.tlsClientAuthSubjectDn`: A trusted certificate with this subject authenticates the
+///   app.
 #[tokio::test(flavor = "multi_thread")]
 async fn clients_authenticate_by_certificates() {
     let database = Database::create(Engine::Sqlite);

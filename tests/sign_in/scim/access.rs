@@ -36,6 +36,8 @@ async fn call(client: &chancery_testkit::Client, method: &str, path: &str) -> u1
 
 on_both_engines! {
     /// Every operation rejects callers without its right, and accepts those with it, whatever the body is.
+    ///
+    /// - Effect of `ScimToken.rights`: The directory may do only what these rights allow.
     async fn every_operation_requires_its_right(world: World) {
         let partner = of_provider(&world, "partner").await.0;
         let (good, without_role, out_of_scope) = callers(&world).await;
@@ -77,6 +79,9 @@ on_both_engines! {
         }
     }
 
+    /// - Effect of `ScimToken.expiresOn`: The token is refused from this time on.
+    /// - Effect of `ScimToken.isActive`: The token is refused while this is not set.
+    /// - Effect of `ScimToken.name`: Lists and audit entries show the token under this name.
     async fn a_token_is_shown_once(world: World) {
         let (client, created) = directory(&world, json!({})).await;
         let path = world.path(&format!("/ScimToken/{}", id(&created)));
@@ -102,6 +107,7 @@ on_both_engines! {
         error(&past.get(&at("/Users")).await, 401);
     }
 
+    /// - Effect of `ScimToken.networks`: The token is refused from addresses outside these networks.
     async fn rights_and_networks_limit_a_token(world: World) {
         let (reader, _) = directory(&world, json!({ "rights": ["Read"] })).await;
         reader.get(&at("/Users")).await.expect(200);
@@ -169,6 +175,9 @@ on_both_engines! {
     }
 
     /// Two directories of one store do not see or change each other's resources.
+    ///
+    /// - Effect of `ScimToken.reach`: With `Owned` the directory sees only users and groups that it created itself.
+    /// - Effect of `ScimToken.successorOf`: The token reaches the users and groups of the token that it replaces.
     async fn directories_do_not_see_each_other(world: World) {
         let (one_client, first) = directory(&world, json!({})).await;
         let two = own(&world).await;
@@ -202,6 +211,7 @@ on_both_engines! {
         all.get(&one("Users", &by_hand)).await.expect(200);
     }
 
+    /// - Effect of `OpenIdConnect options.ScimToken`: This token authenticates the provider's directory.
     async fn a_token_is_valid_only_at_its_instance(world: World) {
         let store = own(&world).await;
         let (provider, base) = of_provider(&world, "partner").await;
@@ -223,6 +233,7 @@ on_both_engines! {
         error(&provider.get(&format!("{base}/Users")).await, 401);
     }
 
+    /// - Effect of `OpenIdConnect options.ScimRateLimit`: The provider's directory may send this number of requests a second.
     async fn a_provider_s_directory_has_a_rate_limit(world: World) {
         let (client, base) = of_provider(&world, "partner").await;
         let instance = world.all("IdpInstance?filter=name%20eq%20%22partner%22").await[0].clone();
@@ -239,6 +250,7 @@ on_both_engines! {
         assert!(is_rate_limited(20).await);
     }
 
+    /// - Effect of `UserStore options.ScimRateLimit`: A directory may send this number of requests a second.
     async fn a_token_has_a_rate_limit(world: World) {
         world.set_option("ScimRateLimit", "1").await;
         let client = own(&world).await;
@@ -290,6 +302,8 @@ on_both_engines! {
     }
 
     /// A directory gets 404 while its instance is closed, and continues when it is open again.
+    ///
+    /// - Effect of `OpenIdConnect options.ScimEnabled`: The provider's directory may write people by SCIM.
     async fn a_closed_instance_is_not_found(world: World) {
         let (partner, base) = of_provider(&world, "partner").await;
         let store = own(&world).await;

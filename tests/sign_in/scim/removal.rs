@@ -14,6 +14,8 @@ use crate::{
 
 on_both_engines! {
     /// A restored user keeps the id and is otherwise reset.
+    ///
+    /// - Effect of `UserStore options.ScimCreateRestores`: A directory that creates a user who is in quarantine restores that user.
     async fn a_restored_user_is_reset(world: World) {
         let client = own(&world).await;
         let body = json!({ "userName": "ada", "externalId": "x1", "title": "Countess", "password": "four lively grey herons",
@@ -54,6 +56,8 @@ on_both_engines! {
         assert_eq!(world.all("SignInFactor").await, json!([]));
     }
 
+    /// - Effect of `UserStore options.ScimMassChangeLimit`: A directory that removes more users than this within an hour is stopped until
+    ///   an administrator resumes it.
     async fn too_many_removals_stop_a_token(world: World) {
         world.set_option("ScimMassChangeLimit", "2").await;
         let (client, created) = directory(&world, json!({})).await;
@@ -79,6 +83,8 @@ on_both_engines! {
         client.delete(&one("Users", &users[2])).await.expect(204);
     }
 
+    /// - Effect of `OpenIdConnect options.ScimMassChangeLimit`: A directory that removes more people than this within an hour is stopped
+    ///   until an administrator resumes it.
     async fn a_provider_s_stopped_token_is_resumed_by_its_administrator(world: World) {
         let (client, base) = of_provider(&world, "partner").await;
         let instance = world.all("IdpInstance?filter=name%20eq%20%22partner%22").await[0].clone();
@@ -99,6 +105,9 @@ on_both_engines! {
     }
 
     /// Client apps that authorize a person by name prevent the deletion, unless cascades are on.
+    ///
+    /// - Effect of `OpenIdConnect options.ScimDeleteCascades`: When a directory removes a person, role assignments and links to client apps
+    ///   are removed, too.
     async fn references_prevent_the_deletion_of_a_person(world: World) {
         let (client, base) = of_provider(&world, "partner").await;
         let ada = client.post(&format!("{base}/Users"), json!({ "userName": "ada" })).await.is(201).json();

@@ -115,6 +115,7 @@ on_both_engines! {
         world.anonymous.post(&verify, body).await.expect(200);
     }
 
+    /// - Effect of `ScimToken.confirmsEmail`: Addresses that the directory writes count as confirmed.
     async fn a_directory_may_confirm_addresses(world: World) {
         let (client, _) = directory(&world, json!({ "confirmsEmail": true })).await;
         let created = client

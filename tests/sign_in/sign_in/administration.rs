@@ -100,6 +100,10 @@ on_both_engines! {
     }
 
     /// Section 12: a restricted app admits people and groups at any depth; the groups claim contains these groups.
+    ///
+    /// - Effect of `ClientApp.authorizedPlatformGroups`: Members of these groups may use the app while it is restricted.
+    /// - Effect of `ClientApp.isRestricted`: Only authorized people and groups get tokens of the app.
+    /// - Effect of `Group.memberGroups`: The members of these groups are members of the group, at any depth.
     async fn a_restricted_app_admits_members_of_nested_groups(world: World) {
         let home = SignInApp::with(&world, json!({ "isRestricted": true })).await;
         let (inner, outer) = (world.group("Ledger").await, world.group("Finance").await);

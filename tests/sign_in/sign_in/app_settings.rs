@@ -40,6 +40,11 @@ async fn join(world: &World, home: &SignInApp, names: impl Iterator<Item = Strin
 
 on_both_engines! {
     /// RFC 9700, section 2.1.1: PKCE is optional for a confidential app that sends a nonce.
+    ///
+    /// - Effect of `ClientApp.pkce`: Authorization requests need PKCE as the tenant requires, always, or not.
+    /// - Effect of `Option.applyToTenantId`: The option is in effect for this tenant.
+    /// - Effect of `Tenant options.PkceRequired`: Authorization requests of every app need PKCE, unless a setting of the app says
+    ///   otherwise.
     async fn pkce_is_required_as_the_app_and_tenant_configure(world: World) {
         let home = SignInApp::new(&world).await;
         let (mut browser, _) = home.sign_in(&world).await;
@@ -88,6 +93,9 @@ on_both_engines! {
     }
 
     /// OpenID Connect Core 1.0, section 5.4: the claims are only at the UserInfo endpoint.
+    ///
+    /// - Effect of `ClientApp.idTokenClaims`: With `Scopes` ID tokens have the claims of the granted scopes; with `Minimal` only the
+    ///   UserInfo endpoint returns them.
     async fn id_tokens_of_a_minimal_app_have_no_claims_of_scopes(world: World) {
         let home = SignInApp::with(&world, json!({ "idTokenClaims": "Minimal" })).await;
         let (token, info) = issued_claims(&world, &home, "openid profile email").await;
@@ -100,6 +108,7 @@ on_both_engines! {
         assert_eq!(put["idTokenClaims"], "Minimal");
     }
 
+    /// - Effect of `ClientApp.refreshTokens`: With Session the client app gets a refresh token with every code; it ends with the session.
     async fn a_refresh_token_of_a_session_ends_with_the_session(world: World) {
         let home = SignInApp::with(&world, json!({ "refreshTokens": "Session" })).await;
         let (mut browser, answer) = home.sign_in(&world).await;
@@ -172,6 +181,7 @@ on_both_engines! {
         }
     }
 
+    /// - Effect of `Tenant options.AccessTokenHeaderType`: The header of access tokens for other resource servers has this `typ`.
     async fn tokens_for_other_resource_servers_have_the_type_that_the_tenant_sets(world: World) {
         let home = SignInApp::with(&world, json!({ "allowClientCredentialLogin": true })).await;
         let resource = json!({ "clientAppId": home.app["id"], "key": "urn:ledger" });
@@ -223,6 +233,10 @@ on_both_engines! {
     }
 
     /// `groups` is granted only to an app with the setting, and an ID token contains only as many groups as fit into a cookie.
+    ///
+    /// - Effect of `ClientApp.includeGroupsClaims`: The app can request the scope `groups`, which includes the claim with the person's
+    ///   groups.
+    /// - Effect of `Group.name`: Apps that get groups get this name, and lists are searched by it.
     async fn the_groups_claim_requires_the_setting_of_the_app(world: World) {
         let home = SignInApp::new(&world).await;
         join(&world, &home, (0..3).map(|number| format!("group {number}"))).await;

@@ -46,6 +46,9 @@ async fn failed(world: &World) -> u64 {
 
 on_both_engines! {
     /// Order of the look-up: tenant, client app, subscription, installation.
+    ///
+    /// - Effect of `CustomView.content`: The page is made from this template.
+    /// - Effect of `CustomView.location`: The path names the page, and the app, tenant, subscription or installation that the view is for.
     async fn the_most_specific_view_is_shown(world: World) {
         let home = SignInApp::new(&world).await;
         assert!(shown(&world, &home).await.contains("name=\"password\""));
@@ -119,6 +122,11 @@ on_both_engines! {
     }
 
     /// Name, colour, logo and links are options of the tenant. The policy permits the logo's host, and no other.
+    ///
+    /// - Effect of `Tenant options.BrandColour`: Buttons and links of sign-in pages have this colour.
+    /// - Effect of `Tenant options.BrandLogo`: Sign-in pages show this picture.
+    /// - Effect of `Tenant options.BrandName`: Sign-in pages show this name.
+    /// - Effect of `Tenant options.PageLinks`: Sign-in pages have these links at their foot.
     async fn pages_show_the_brand_of_the_tenant(world: World) {
         let home = SignInApp::new(&world).await;
         for (name, value) in [
@@ -269,6 +277,9 @@ on_both_engines! {
     }
 
     /// Properties that administrators set on an app can be shown in its views, escaped.
+    ///
+    /// - Effect of `ClientAppMetadata.key`: Custom views get the entry as `application.metadata` under this key.
+    /// - Effect of `ClientAppMetadata.value`: Custom views get this value under the entry's key.
     async fn views_can_show_properties_of_the_app(world: World) {
         let home = SignInApp::new(&world).await;
         let view = "<html lang=\"{{ language }}\">{{ application.metadata.motto }} {{ application.metadata.none }}";
@@ -284,6 +295,11 @@ on_both_engines! {
 
     /// Properties that administrators set on an instance can be shown in views of pages about it: if it is the only one offered, and
     /// as soon as the instance of the person is known.
+    ///
+    /// - Effect of `IdpInstance.icon`: The button of the instance on the sign-in page, and views as `provider.icon`, show this image among
+    ///   the custom assets.
+    /// - Effect of `IdpInstanceMetadata.key`: Views get the entry as `provider.metadata` under this key.
+    /// - Effect of `IdpInstanceMetadata.value`: Views get this value under the entry's key.
     async fn views_can_show_properties_of_the_instance(world: World) {
         let home = SignInApp::new(&world).await;
         let store = first(&world, "/IdpInstance").await;
@@ -327,6 +343,9 @@ on_both_engines! {
         assert!(next.html.contains("default: still, "), "{}", next.html);
     }
 
+    /// - Effect of `CustomAsset.data`: These bytes are served.
+    /// - Effect of `CustomAsset.location`: The asset is served at this path.
+    /// - Effect of `CustomAsset.mimetype`: The asset is served with this media type.
     async fn assets_are_public(world: World) {
         let home = SignInApp::new(&world).await;
         let location = format!("/assets/tenant/{}/site.css", home.tenant);

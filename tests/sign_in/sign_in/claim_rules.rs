@@ -97,6 +97,12 @@ async fn second_app(world: &World, home: &SignInApp) -> SignInApp {
 
 on_both_engines! {
     /// Redemption, refresh, userinfo, introspection and exchange.
+    ///
+    /// - Effect of `ClaimRule.applyToIdpInstanceId`: The rule applies to people of this instance.
+    /// - Effect of `ClaimRule.applyToSubscriptionId`: The rule applies to the apps of this subscription.
+    /// - Effect of `ClaimRule.applyToTenantId`: The rule applies to this tenant.
+    /// - Effect of `ClaimRule.clientApps`: The rule applies to these apps.
+    /// - Effect of `ClaimRule.ruleLevel`: The rule applies to a subscription, a tenant, an app, or an app with one instance.
     async fn rules_of_each_level_apply_whenever_tokens_are_issued(world: World) {
         let home = SignInApp::new(&world).await;
         let other = world.make("ClientApp", json!({ "name": "Reports" })).await;
@@ -130,6 +136,9 @@ on_both_engines! {
     }
 
     /// Changes by administrators, also of the links of rules, apply to the next token.
+    ///
+    /// - Effect of `ClaimRule.isActive`: A rule that is not active does not run.
+    /// - Effect of `ClientApp.claimRules`: These claim rules of level ClientApp shape the claims that the app gets.
     async fn a_changed_rule_applies_immediately(world: World) {
         let home = SignInApp::new(&world).await;
         let first = tokens(&world, &home, &[("scope", "openid offline_access")]).await;
@@ -159,6 +168,7 @@ on_both_engines! {
         assert_eq!(role().await, None);
     }
 
+    /// - Effect of `ClaimRule.destination`: The claims of the rule go into ID tokens, access tokens, both or none.
     async fn destinations_select_the_tokens_of_a_claim(world: World) {
         let home = SignInApp::new(&world).await;
         for destination in ["None", "IdToken", "AccessToken", "IdTokenAndAccessToken"] {
@@ -224,6 +234,18 @@ on_both_engines! {
     }
 
     /// Each member of a rule changes the claims of tokens.
+    ///
+    /// - Effect of `ClaimRule.filterTarget`: The rule matches types, values or both.
+    /// - Effect of `ClaimRule.inputSource`: The rule looks at claims of the platform, of the identity provider, or all.
+    /// - Effect of `ClaimRule.priority`: Rules with a lower priority run first.
+    /// - Effect of `ClaimRule.ruleType`: The rule keeps, rewrites, adds or removes claims.
+    /// - Effect of `ClaimRule.transformTarget`: The rule rewrites types, values or both.
+    /// - Effect of `ClaimRule.typeEvaluationRule`: The rule looks only at claims whose type matches this pattern.
+    /// - Effect of `ClaimRule.typeTransformationReplacement`: The type is rewritten to it; a rule that adds takes it as the type.
+    /// - Effect of `ClaimRule.typeTransformationRule`: The part of a type that matches this pattern is rewritten.
+    /// - Effect of `ClaimRule.valueEvaluationRule`: The rule looks only at claims whose value matches this pattern.
+    /// - Effect of `ClaimRule.valueTransformationReplacement`: The value is rewritten to it; a rule that adds takes it as the value.
+    /// - Effect of `ClaimRule.valueTransformationRule`: The part of a value that matches this pattern is rewritten.
     async fn each_member_of_a_rule_affects_claims(world: World) {
         let home = SignInApp::with(&world, json!({ "includeGroupsClaims": true })).await;
         for name in ["app-editor", "app-reader", "staff"] {
@@ -305,6 +327,8 @@ on_both_engines! {
     }
 
     /// A claim with disclosure on request is included if its name, or a scope of that name, is requested.
+    ///
+    /// - Effect of `ClaimRule.disclosureMode`: The claims of the rule are always included, or only on request.
     async fn a_claim_on_request_requires_its_name_or_scope(world: World) {
         let home = SignInApp::new(&world).await;
         create_rule(&world, ("badge", "4711"), json!({ "disclosureMode": "OnRequest" })).await;

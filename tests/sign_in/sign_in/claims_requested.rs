@@ -27,6 +27,9 @@ async fn redirect(browser: &mut Browser, home: &SignInApp, more: &[(&str, &str)]
 
 on_both_engines! {
     /// Every member of a user that is a claim is included with its scope, entries with `profile`.
+    ///
+    /// - Effect of `UserProfile.key`: Apps that request it by scope or by `claims` get the entry as a claim of this name.
+    /// - Effect of `UserProfile.value`: The claim of the entry has this value.
     async fn scopes_select_the_claims_of_a_user(world: World) {
         let home = SignInApp::new(&world).await;
         let one = world.path(&format!("/User/{}", id(&home.user)));

@@ -9,6 +9,9 @@ use crate::id;
 
 on_both_engines! {
     /// Step 1: a person signs in to an app, which gets tokens and identifies the person.
+    ///
+    /// - Effect of `User.emailAddress`: Mails go to this address, and apps with the scope `email` get it as `email`.
+    /// - Effect of `User.loginName`: The user signs in with this name, and apps get it as `preferred_username`.
     async fn a_person_signs_in(world: World) {
         let home = SignInApp::new(&world).await;
         let (_, answer) = home.sign_in(&world).await;

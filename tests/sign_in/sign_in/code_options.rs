@@ -35,6 +35,12 @@ pub fn digits_in(text: &str) -> String {
 
 on_both_engines! {
     /// Digits, Period and Algorithm: codes that differ in one of the three are refused. Issuer is shown by the authenticator.
+    ///
+    /// - Effect of `Option.applyToMfaInstanceId`: The option is in effect for this second factor.
+    /// - Effect of `totp options.Algorithm`: Codes are made with this hash.
+    /// - Effect of `totp options.Digits`: Codes of the authenticator have this number of digits.
+    /// - Effect of `totp options.Issuer`: Authenticators show this name; without it the tenant's.
+    /// - Effect of `totp options.Period`: A new code begins after this time.
     async fn authenticator_codes_follow_the_options(world: World) {
         let home = SignInApp::new(&world).await;
         world.set_option("LoginThrottlingEnabled", "false").await;
@@ -81,6 +87,8 @@ on_both_engines! {
     }
 
     /// Position: the factor with the lowest one is offered first, from the next page on.
+    ///
+    /// - Effect of `MfaInstance.position`: Second factors are offered in ascending order of their position.
     async fn the_factor_with_the_lowest_position_is_offered_first(world: World) {
         let home = SignInApp::new(&world).await;
         let mut factors = Vec::new();
@@ -102,6 +110,9 @@ on_both_engines! {
 on_both_engines! {
     [calling_this_machine]
     /// CodeLength and CodeLifetime of codes that are sent by mail.
+    ///
+    /// - Effect of `email options.CodeLength`: Codes have this number of digits.
+    /// - Effect of `email options.CodeLifetime`: A code works for this time.
     async fn mailed_codes_follow_the_length_and_lifetime_options(world: World) {
         let sink = Sink::start(SinkConfig::PLAIN).await.unwrap();
         world.set_option("MailServerConfig", &sink.config()).await;
@@ -127,6 +138,9 @@ on_both_engines! {
     }
 
     /// EMailSenderAddress and MailServerConfig of a factor override those of the store.
+    ///
+    /// - Effect of `email options.EMailSenderAddress`: Codes come from this address; without it from the store's.
+    /// - Effect of `email options.MailServerConfig`: Codes go through this mail server; without it through the store's.
     async fn a_factor_has_its_own_mail_server_and_sender(world: World) {
         let (of_store, own) = (Sink::start(SinkConfig::PLAIN).await.unwrap(), Sink::start(SinkConfig::PLAIN).await.unwrap());
         world.set_option("MailServerConfig", &of_store.config()).await;

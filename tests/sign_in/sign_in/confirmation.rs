@@ -20,6 +20,10 @@ async fn unconfirmed(world: &World) -> SignInApp {
 
 on_both_engines! {
     [calling_this_machine]
+    /// - Effect of `Tenant options.EmailConfirmationRequired`: People of user stores confirm their mail address by a code before they are
+    ///   signed in.
+    /// - Effect of `UserStore options.EMailSenderAddress`: Mails of the store come from this address.
+    /// - Effect of `UserStore options.MailServerConfig`: Mails of the store go through this mail server.
     async fn an_address_is_confirmed_by_a_code(world: World) {
         let sink = Sink::start(SinkConfig::PLAIN).await.unwrap();
         world.set_option("MailServerConfig", &sink.config()).await;

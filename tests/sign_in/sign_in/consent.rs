@@ -53,6 +53,9 @@ async fn granted(world: &World, home: &SignInApp, answer: &str) -> Value {
 
 on_both_engines! {
     /// Explicit: asked until a consent covers the request; an unticked scope is not granted.
+    ///
+    /// - Effect of `ClientApp.accessGrantConsent`: People are asked for consent never, once or each time, or an administrator consents
+    ///   instead.
     async fn explicit_consent_is_requested_once(world: World) {
         let home = home(&world, "Explicit").await;
         let mut browser = Browser::new(&world);
@@ -78,6 +81,9 @@ on_both_engines! {
     }
 
     /// The page shows the name of a resource, not its key; for the platform it has a text of its own.
+    ///
+    /// - Effect of `ClientAppResource.description`: The consent page explains the resource by this text.
+    /// - Effect of `ClientAppResource.name`: The consent page shows the resource under this name.
     async fn the_consent_page_names_resources(world: World) {
         let home = home(&world, "Systematic").await;
         let own = json!({
@@ -130,6 +136,10 @@ on_both_engines! {
     }
 
     /// External: an administrator gives and revokes the consent; a revocation also ends all tokens of the app.
+    ///
+    /// - Effect of `SignInConsent.clientAppId`: The consent applies to this app.
+    /// - Effect of `SignInConsent.platformUserId`: The consent is that of this person.
+    /// - Effect of `SignInConsent.scope`: The app gets these scopes without asking the person.
     async fn external_consent_is_given_by_an_administrator(world: World) {
         let home = home(&world, "External").await;
         let mut browser = Browser::new(&world);
@@ -176,6 +186,8 @@ on_both_engines! {
     }
 
     /// SignInConsent.resources
+    ///
+    /// - Effect of `SignInConsent.resources`: The app gets tokens for these resources without asking the person.
     async fn a_consent_covers_its_resources_only(world: World) {
         let home = home(&world, "External").await;
         for key in ["urn:ledger", "urn:cranes"] {

@@ -105,6 +105,8 @@ on_both_engines! {
     }
 
     /// DeviceCodeLifetime: the device gets it as `expires_in`, and the code expires after it.
+    ///
+    /// - Effect of `Tenant options.DeviceCodeLifetime`: A device waits for this time until a person approves it.
     async fn device_codes_follow_the_lifetime_of_the_tenant(world: World) {
         let home = home(&world, json!({})).await;
         tenant_option(&world, &home, "DeviceCodeLifetime", "00:02:00").await;
@@ -227,6 +229,8 @@ on_both_engines! {
     }
 
     /// Only allowed apps can start the flow and poll their own codes; a person who is not admitted cannot approve.
+    ///
+    /// - Effect of `ClientApp.allowDeviceAuthorizationGrant`: Devices without a browser get tokens by a code that a person types elsewhere.
     async fn the_device_flow_requires_an_allowed_app(world: World) {
         let home = home(&world, json!({})).await;
         let device = authorize_device(&world, &home).await;

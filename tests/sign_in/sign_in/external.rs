@@ -93,6 +93,7 @@ pub fn has_failed(page: &Page) -> bool {
 
 on_both_engines! {
     [allow_loopback]
+    /// - Effect of `IdpInstance.idpTypeId`: The type determines how the instance works.
     async fn an_external_person_signs_in_and_becomes_a_platform_user(world: World) {
         let (home, provider, instance) = set_up(&world).await;
         provider.behave(Behaviour {
@@ -177,6 +178,7 @@ on_both_engines! {
         assert_eq!((people(&world, &instance).await.len(), people(&world, &other).await.len()), (1, 1));
     }
 
+    /// - Effect of `OpenIdConnect options.Authority`: Sign-ins and trials ask the provider at this address.
     async fn errors_of_a_provider_return_to_the_sign_in_page(world: World) {
         let (home, provider, instance) = set_up(&world).await;
         for behaviour in [
@@ -394,6 +396,7 @@ on_both_engines! {
         assert_eq!(people(&world, &instance).await.len(), 1);
     }
 
+    /// - Effect of `OpenIdConnect options.CallbackPath`: The provider sends people back to this path of the server.
     async fn a_custom_callback_path_works(world: World) {
         let (home, provider, instance) = set_up(&world).await;
         set_option(&world, &instance, "CallbackPath", "/signin-oidc").await;

@@ -38,6 +38,10 @@ async fn submit_answer(
 
 on_both_engines! {
     [allow_loopback]
+    /// - Effect of `ApplicationUserProfile.key`: The entry is the answer to questions with this key, and tokens contain it as the claim of
+    ///   this name.
+    /// - Effect of `ApplicationUserProfile.value`: Tokens contain this answer of a person of an external identity provider, and a question
+    ///   with its key is not asked while it is not empty.
     async fn an_answer_is_corrected_and_deleted(world: World) {
         let (home, provider, instance) = external::set_up(&world).await;
         let item = json!({ "tenantId": home.tenant, "key": "department", "label": "Your department?" });

@@ -80,6 +80,9 @@ on_both_engines! {
     }
 
     /// A second factor at the provider counts if the provider is trusted.
+    ///
+    /// - Effect of `IdpInstance.treatMfaFactorClaimsAsConfirmed`: Claims of an external provider about a second factor and a verified
+    ///   address are accepted.
     async fn second_factors_of_a_trusted_provider_count(world: World) {
         let (home, provider, instance) = set_up(&world).await;
         let claims_there = json!({ "amr": ["pwd", "mfa"], "email_verified": true });

@@ -53,6 +53,10 @@ on_both_engines! {
     }
 
     /// Directories that identify people by another claim than `sub` use it together with the organisation.
+    ///
+    /// - Effect of `OpenIdConnect options.ScimSubjectClaim`: This claim identifies the person whom a directory provisioned by SCIM. Any
+    ///   claim but `sub` needs ScimUniqueIdentifierValues.
+    /// - Effect of `OpenIdConnect options.ScimUniqueIdentifierValues`: Only people of these organisations are accepted.
     async fn the_subject_claim_is_configurable(world: World) {
         let (home, provider, instance) = set_up(&world).await;
         set_option(&world, &instance, "ScimSubjectClaim", "oid").await;
@@ -77,6 +81,8 @@ on_both_engines! {
 
     /// A certificate of type OidcTokenSigning replaces the secret, while it is linked and valid; one of type
     /// OidcTokenEncryption decrypts ID tokens.
+    ///
+    /// - Effect of `IdpInstance.certStores`: Sign-ins at the provider and trials sign and decrypt with these certificates.
     async fn certificates_sign_assertions_and_decrypt_id_tokens(world: World) {
         let (home, provider, instance) = set_up(&world).await;
         let path = format!("{BASE}/IdpInstance/{}", id(&instance));

@@ -52,6 +52,8 @@ async fn return_from(browser: &mut Browser, page: &Page, provider: &StubProvider
 
 on_both_engines! {
     [allow_loopback]
+    /// - Effect of `OpenIdConnect options.SignOutUpstream`: A person who signs out here is redirected to the provider to sign out there,
+    ///   too.
     async fn a_sign_out_ends_the_provider_s_session_if_configured(world: World) {
         let (home, provider, instance) = set_up(&world).await;
         let uri = json!({ "clientAppId": id(&home.app), "uri": "https://app.example/out", "redirectUriType": "Logout" });

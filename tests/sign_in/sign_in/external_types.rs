@@ -89,6 +89,7 @@ async fn subject(world: &World, instance: &Value) -> Value {
 
 on_both_engines! {
     [allow_loopback]
+    /// - Effect of `IdpType.factoryType`: Instances of the type work as this kind.
     async fn a_person_signs_in_by_google(world: World) {
         let provider = StubProvider::in_place_of_the_public_ones(&world);
         let home = SignInApp::new(&world).await;
@@ -184,6 +185,8 @@ on_both_engines! {
     }
 
     /// Without OpenID Connect the access token proves the sign-in; the linked certificate verifies it.
+    ///
+    /// - Effect of `AdfsOAuth options.RequestResources`: Sign-ins and trials ask the AD FS for an access token for this resource.
     async fn a_person_signs_in_by_ad_fs_with_an_access_token_of_a_linked_certificate(world: World) {
         let provider = StubProvider::in_place_of_the_public_ones(&world);
         let home = SignInApp::new(&world).await;
@@ -273,6 +276,36 @@ on_both_engines! {
     }
 
     /// Each option of each type: its effect on requests, and the refusal without it.
+    ///
+    /// - Effect of `AdfsOAuth options.AdditionalScopes`: Sign-ins and trials request these scopes from the provider in addition.
+    /// - Effect of `AdfsOAuth options.Authority`: Sign-ins and trials ask the AD FS at this address.
+    /// - Effect of `AdfsOAuth options.CallbackPath`: The provider sends people back to this path of the server.
+    /// - Effect of `AdfsOAuth options.ClientId`: This server has this client id at the provider.
+    /// - Effect of `AdfsOAuth options.ClientSecret`: This secret authenticates this server to the provider. It can be empty if a
+    ///   certificate of type OidcTokenSigning is linked.
+    /// - Effect of `Facebook options.AdditionalScopes`: Sign-ins and trials request these scopes from the provider in addition.
+    /// - Effect of `Facebook options.CallbackPath`: The provider sends people back to this path of the server.
+    /// - Effect of `Facebook options.ClientId`: This server has this client id at the provider.
+    /// - Effect of `Facebook options.ClientSecret`: This secret authenticates this server to the provider.
+    /// - Effect of `Google options.AdditionalScopes`: Sign-ins and trials request these scopes from the provider in addition.
+    /// - Effect of `Google options.CallbackPath`: The provider sends people back to this path of the server.
+    /// - Effect of `Google options.ClientId`: This server has this client id at the provider.
+    /// - Effect of `Google options.ClientSecret`: This secret authenticates this server to the provider. It can be empty if a certificate
+    ///   of type OidcTokenSigning is linked.
+    /// - Effect of `Microsoft options.AdditionalScopes`: Sign-ins and trials request these scopes from the provider in addition.
+    /// - Effect of `Microsoft options.CallbackPath`: The provider sends people back to this path of the server.
+    /// - Effect of `Microsoft options.ClientId`: This server has this client id at the provider.
+    /// - Effect of `Microsoft options.ClientSecret`: This secret authenticates this server to the provider. It can be empty if a
+    ///   certificate of type OidcTokenSigning is linked.
+    /// - Effect of `OpenIdConnect options.AdditionalScopes`: Sign-ins and trials request these scopes from the provider in addition.
+    /// - Effect of `OpenIdConnect options.ClientId`: This server has this client id at the provider.
+    /// - Effect of `OpenIdConnect options.ClientSecret`: This secret authenticates this server to the provider. It can be empty if a
+    ///   certificate of type OidcTokenSigning is linked.
+    /// - Effect of `OpenIdConnect options.RequestResources`: Sign-ins and trials ask the provider for tokens for these resources.
+    /// - Effect of `Twitter options.AdditionalScopes`: Sign-ins and trials request these scopes from the provider in addition.
+    /// - Effect of `Twitter options.CallbackPath`: The provider sends people back to this path of the server.
+    /// - Effect of `Twitter options.ClientId`: This server has this client id at the provider.
+    /// - Effect of `Twitter options.ClientSecret`: This secret authenticates this server to the provider.
     async fn options_of_each_type_take_effect(world: World) {
         let provider = StubProvider::in_place_of_the_public_ones(&world);
         let home = SignInApp::new(&world).await;

@@ -35,6 +35,9 @@ async fn stay_signed_in(world: &World, home: &SignInApp) -> Browser {
 
 on_both_engines! {
     /// SessionLifetime counts from the last use.
+    ///
+    /// - Effect of `Tenant options.SessionLifetime`: A session of a person who chose to stay signed in lasts for this time from its last
+    ///   use.
     async fn a_persistent_session_lasts_from_its_last_use(world: World) {
         let home = SignInApp::new(&world).await;
         tenant_option(&world, &home, "SessionLifetime", "02:00:00").await;
@@ -46,6 +49,8 @@ on_both_engines! {
     }
 
     /// SessionSliding false: SessionLifetime counts from the sign-in.
+    ///
+    /// - Effect of `Tenant options.SessionSliding`: Each use prolongs such a session; without it SessionLifetime counts from the sign-in.
     async fn a_session_without_sliding_ends_in_use(world: World) {
         let home = SignInApp::new(&world).await;
         tenant_option(&world, &home, "SessionLifetime", "02:00:00").await;
@@ -58,6 +63,8 @@ on_both_engines! {
     }
 
     /// SessionAbsoluteLifetime ends a session, however it is used.
+    ///
+    /// - Effect of `Tenant options.SessionAbsoluteLifetime`: No session lasts longer than this, however it is used.
     async fn a_session_lasts_no_longer_than_its_absolute_lifetime(world: World) {
         let home = SignInApp::new(&world).await;
         tenant_option(&world, &home, "SessionLifetime", "02:00:00").await;
@@ -71,6 +78,8 @@ on_both_engines! {
     }
 
     /// BrowserSessionLifetime applies to sessions that end with the browser, from their last use.
+    ///
+    /// - Effect of `Tenant options.BrowserSessionLifetime`: A session that ends with the browser lasts for this time from its last use.
     async fn browser_sessions_have_their_own_lifetime(world: World) {
         let home = SignInApp::new(&world).await;
         tenant_option(&world, &home, "BrowserSessionLifetime", "00:30:00").await;
@@ -98,6 +107,8 @@ on_both_engines! {
     }
 
     /// AuthorizationCodeLifetime
+    ///
+    /// - Effect of `Tenant options.AuthorizationCodeLifetime`: An authorization code can be redeemed for this time.
     async fn authorization_codes_follow_the_lifetime_of_the_tenant(world: World) {
         let home = SignInApp::new(&world).await;
         tenant_option(&world, &home, "AuthorizationCodeLifetime", "00:02:00").await;
@@ -110,6 +121,8 @@ on_both_engines! {
     }
 
     /// IdentityTokenLifetime
+    ///
+    /// - Effect of `Tenant options.IdentityTokenLifetime`: ID tokens are valid for this time.
     async fn id_tokens_follow_the_lifetime_of_the_tenant(world: World) {
         let home = SignInApp::new(&world).await;
         for (lifetime, seconds) in [("00:03:00", 180), ("01:30:00", 5400)] {

@@ -83,6 +83,8 @@ on_both_engines! {
     }
 
     /// An expired password can be changed if the user may; otherwise the refusal reveals nothing else.
+    ///
+    /// - Effect of `User.canChangePasswordOnExpiration`: A user with an expired password may set a new one while signing in.
     async fn an_expired_password_is_changed_if_permitted(world: World) {
         let home = SignInApp::new(&world).await;
         let path = world.path(&format!("/User/{}", id(&home.user)));

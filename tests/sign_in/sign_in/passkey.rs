@@ -118,6 +118,8 @@ on_both_engines! {
     }
 
     /// PasskeySatisfiesSecondFactor: a passkey with user verification counts as both factors, unless the tenant disables this.
+    ///
+    /// - Effect of `Tenant options.PasskeySatisfiesSecondFactor`: A passkey that verified its user counts as both factors.
     async fn a_passkey_satisfies_both_factors(world: World) {
         let (home, authenticator) = with_passkey(&world).await;
         require_factor(&world, &home, "totp").await;
@@ -213,6 +215,8 @@ on_both_engines! {
     }
 
     /// Require: nobody can sign in without one, and the page cannot be postponed.
+    ///
+    /// - Effect of `UserStore options.PasskeyEnrolment`: A sign-in by password offers a passkey, requires one, or does neither.
     async fn enrolment_of_a_passkey_can_be_required(world: World) {
         let home = SignInApp::new(&world).await;
         allow(&world).await;
@@ -348,6 +352,9 @@ on_both_engines! {
     }
 
     /// Terms are accepted once per version; a person who declines returns to the app.
+    ///
+    /// - Effect of `Tenant options.TermsUrl`: The page that asks people to accept the terms links to this address.
+    /// - Effect of `Tenant options.TermsVersion`: People accept the terms of this version before they are signed in.
     async fn terms_are_accepted_once_per_version(world: World) {
         let home = SignInApp::new(&world).await;
         tenant_option(&world, &home, "TermsVersion", "2026-11").await;

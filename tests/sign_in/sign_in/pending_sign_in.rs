@@ -12,6 +12,8 @@ use crate::id;
 
 on_both_engines! {
     /// Section 11: changes of an administrator apply to pending sign-ins.
+    ///
+    /// - Effect of `ClientApp.allowUserLogin`: The app gets tokens of people.
     async fn pending_sign_ins_follow_changes_by_administrators(world: World) {
         let home = SignInApp::new(&world).await;
         let (app, tenant) = (format!("/ClientApp/{}", id(&home.app)), home.tenant.clone());
@@ -106,6 +108,8 @@ on_both_engines! {
     }
 
     /// The person's own language applies as soon as the person is known; a chosen or requested language has priority.
+    ///
+    /// - Effect of `User.locale`: Pages, mails and SMS to the user are in this language, and apps get it as `locale`.
     async fn pages_are_in_the_person_s_language(world: World) {
         let home = SignInApp::with(&world, json!({ "accessGrantConsent": "Systematic" })).await;
         let path = world.path(&format!("/User/{}", id(&home.user)));
@@ -184,6 +188,8 @@ on_both_engines! {
     }
 
     /// RFC 8707: a resource belongs to the app or its subscription; the platform's only if the app has it and requests it.
+    ///
+    /// - Effect of `ClientAppResource.key`: Requests name the resource by this key, and access tokens have it as `aud`.
     async fn resource_indicators_select_the_audience(world: World) {
         let home = SignInApp::new(&world).await;
         let audience = async |more: &[(&str, &str)], token: &[(&str, &str)]| {

@@ -67,6 +67,8 @@ async fn ann(world: &World, home: &SignInApp) -> Value {
 }
 
 on_both_engines! {
+    /// - Effect of `UserQuestionnaireItem.isRequired`: Nobody signs in at the tenant without an answer, other than to the platform; an
+    ///   optional item is asked once, and may be left out.
     async fn a_required_question_is_answered_before_the_sign_in_ends(world: World) {
         let home = SignInApp::new(&world).await;
         let item = create_item(&world, &home, "department", json!({ "isRequired": true })).await;
@@ -127,6 +129,8 @@ on_both_engines! {
         assert!(is_question_page(&page) && page.html.contains("Your hobby? (required)"), "{}", page.html);
     }
 
+    /// - Effect of `UserQuestionnaireItem.key`: The answer is stored in the field of the user that has this name, or as an entry with this
+    ///   key; apps get it as that claim.
     async fn the_key_selects_the_field_and_the_claim_of_an_answer(world: World) {
         let home = SignInApp::new(&world).await;
         let entry = create_item(&world, &home, "cost-centre", json!({ "position": 1 })).await;
@@ -152,6 +156,7 @@ on_both_engines! {
         assert_eq!((&person["picture"], &person["userProfiles"]), (&json!("https://example.com/ann.png"), &json!([])));
     }
 
+    /// - Effect of `UserQuestionnaireItem.label`: The page shows this text as the question.
     async fn the_page_shows_the_label(world: World) {
         let home = SignInApp::new(&world).await;
         let item = create_item(&world, &home, "team", json!({ "label": "Which <team>?" })).await;
@@ -165,6 +170,7 @@ on_both_engines! {
         assert!(page.html.contains("Ein paar Fragen an Sie") && page.html.contains("In which crew? (erforderlich)"), "{}", page.html);
     }
 
+    /// - Effect of `UserQuestionnaireItem.position`: Items are asked in ascending order of their position.
     async fn questions_are_in_the_order_of_their_positions(world: World) {
         let home = SignInApp::new(&world).await;
         let first = create_item(&world, &home, "alpha", json!({ "position": 1 })).await;
@@ -179,6 +185,7 @@ on_both_engines! {
         assert!(is_before(&browser.open(&page.address).await, "beta", "alpha"));
     }
 
+    /// - Effect of `UserQuestionnaireItem.minLength`: Shorter answers are refused.
     async fn the_minimum_length_of_an_answer_is_enforced(world: World) {
         let home = SignInApp::new(&world).await;
         let item = create_item(&world, &home, "initials", json!({ "minLength": 2 })).await;
@@ -189,6 +196,7 @@ on_both_engines! {
         assert!(completes(&mut browser, &next).await);
     }
 
+    /// - Effect of `UserQuestionnaireItem.maxLength`: Longer answers are refused.
     async fn the_maximum_length_of_an_answer_is_enforced(world: World) {
         let home = SignInApp::new(&world).await;
         let item = create_item(&world, &home, "initials", json!({ "maxLength": 2 })).await;
@@ -199,6 +207,7 @@ on_both_engines! {
         assert!(completes(&mut browser, &next).await);
     }
 
+    /// - Effect of `UserQuestionnaireItem.validationFormat`: Answers of another format are refused.
     async fn the_format_of_an_answer_is_enforced(world: World) {
         let home = SignInApp::new(&world).await;
         for (format, wrong, problem, right) in [
@@ -216,6 +225,7 @@ on_both_engines! {
         }
     }
 
+    /// - Effect of `UserQuestionnaireItem.validationPattern`: Answers that do not match this pattern are refused.
     async fn the_pattern_of_an_answer_is_enforced(world: World) {
         let home = SignInApp::new(&world).await;
         let members = json!({ "validationFormat": "Regex", "validationPattern": "^[A-Z]{2}$" });
@@ -227,6 +237,7 @@ on_both_engines! {
         assert!(completes(&mut browser, &next).await);
     }
 
+    /// - Effect of `UserQuestionnaireItem.tenantId`: People who sign in at this tenant are asked.
     async fn only_the_people_of_its_tenant_are_asked(world: World) {
         let home = SignInApp::new(&world).await;
         let subscription = first(&world, "/Subscription").await;

@@ -54,6 +54,8 @@ on_both_engines! {
     }
 
     /// SignInRecordRetention: how long after the sign-in its record is listed.
+    ///
+    /// - Effect of `Tenant options.SignInRecordRetention`: Records of sign-ins are kept for this time.
     async fn records_follow_the_retention_of_the_tenant(world: World) {
         const HOUR: i64 = 3_600_000;
         let home = SignInApp::new(&world).await;

@@ -159,6 +159,8 @@ on_both_engines! {
 
     /// A public app's token is replaced at each use; within the leeway a second use gets the same successor, so
     /// that two tabs, or a lost response, do no harm.
+    ///
+    /// - Effect of `ClientApp.isPublic`: The app needs no secret; it must use PKCE, and its refresh tokens change with each use.
     async fn refresh_tokens_of_public_apps_rotate(world: World) {
         let home = SignInApp::with(&world, public()).await;
         let (_, first) = offline(&world, &home).await;
@@ -223,6 +225,8 @@ on_both_engines! {
     }
 
     /// Events that end sessions and grants permanently (section 13), even if they are undone.
+    ///
+    /// - Effect of `User.isUserActive`: A user who is not active cannot sign in, and loses all sessions and tokens.
     async fn locking_a_person_out_ends_sessions_and_grants(world: World) {
         let home = SignInApp::new(&world).await;
         let one = world.path(&format!("/User/{}", id(&home.user)));
@@ -329,6 +333,10 @@ on_both_engines! {
     }
 
     /// RefreshTokenLifetime counts from the last use, and RefreshTokenAbsoluteLifetime from the sign-in.
+    ///
+    /// - Effect of `Tenant options.RefreshTokenAbsoluteLifetime`: Refresh tokens of a sign-in last no longer than this, however they are
+    ///   used.
+    /// - Effect of `Tenant options.RefreshTokenLifetime`: A refresh token is valid for this time from its last use.
     async fn refresh_tokens_follow_the_lifetimes_of_the_tenant(world: World) {
         const MINUTE: i64 = 60_000;
         let home = SignInApp::new(&world).await;

@@ -157,6 +157,9 @@ on_both_engines! {
     }
 
     /// Section 4: an error that could be redirected to an attacker is shown on a page, with the trace id.
+    ///
+    /// - Effect of `ClientAppRedirectUri.redirectUriType`: The address is used for sign-ins or for sign-outs.
+    /// - Effect of `ClientAppRedirectUri.uri`: People are sent back only to this exact address.
     async fn invalid_redirect_uris_get_an_error_page(world: World) {
         let home = SignInApp::new(&world).await;
         let mut browser = Browser::new(&world);
@@ -210,6 +213,7 @@ on_both_engines! {
         }
     }
 
+    /// - Effect of `ClientApp.enabled`: An app that is not enabled gets no tokens, and those that it has stop working.
     async fn an_inactive_app_is_refused(world: World) {
         let home = SignInApp::new(&world).await;
         let (_, answer) = home.sign_in(&world).await;
@@ -262,6 +266,10 @@ on_both_engines! {
     }
 
     /// Settings apply immediately, at every process: an app's redirect URIs, scopes and instances.
+    ///
+    /// - Effect of `ClientApp.idpInstances`: People sign in to the app by these instances.
+    /// - Effect of `ClientAppRedirectUri.clientAppId`: The redirect URI belongs to this app.
+    /// - Effect of `IdpInstance.clientApps`: These apps offer the instance.
     async fn changes_by_administrators_apply_immediately(world: World) {
         let home = SignInApp::new(&world).await;
         let mut browser = Browser::new(&world);

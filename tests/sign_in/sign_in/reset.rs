@@ -222,6 +222,8 @@ on_both_engines! {
     }
 
     /// A tenant can disable it; the installation's issuer, which belongs to no tenant, has none.
+    ///
+    /// - Effect of `Tenant options.PasswordResetEnabled`: People who forgot their password can set a new one by a link in a mail.
     async fn password_reset_can_be_disabled(world: World) {
         let home = home(&world).await;
         let link = link_for_ann(&world, &home).await;

@@ -143,6 +143,8 @@ async fn last_record(world: &World) -> Value {
 
 on_both_engines! {
     /// Section 13: a person without one enrols it during the sign-in; from then on it is required.
+    ///
+    /// - Effect of `ClientApp.mfaInstances`: The app requires one of these second factors.
     async fn an_authenticator_is_enrolled_and_then_required(world: World) {
         let home = SignInApp::new(&world).await;
         require_factor(&world, &home, "totp").await;
@@ -301,6 +303,9 @@ on_both_engines! {
     }
 
     /// If the tenant requires it, only an administrator permits enrolment: by an access pass.
+    ///
+    /// - Effect of `Tenant options.SecondFactorEnrolment`: People enrol a second factor while they sign in, or only with an administrator's
+    ///   access pass.
     async fn enrolment_can_require_an_access_pass(world: World) {
         let home = SignInApp::new(&world).await;
         require_factor(&world, &home, "totp").await;
@@ -316,6 +321,8 @@ on_both_engines! {
     }
 
     /// Without a usable factor nobody is admitted, rather than everybody.
+    ///
+    /// - Effect of `MfaInstance.isActive`: A second factor that is not active cannot be used, and people who need it cannot sign in.
     async fn without_a_usable_factor_nobody_is_admitted(world: World) {
         let home = SignInApp::new(&world).await;
         let factor = require_factor(&world, &home, "totp").await;
@@ -354,6 +361,9 @@ on_both_engines! {
     }
 
     /// RememberDeviceLifetime skips the factor in this browser, but not if the request demands it, and not after a new password.
+    ///
+    /// - Effect of `Tenant options.RememberDeviceLifetime`: A browser can be remembered for this time, and then needs no second factor; 0
+    ///   remembers none.
     async fn a_browser_is_remembered(world: World) {
         let home = SignInApp::new(&world).await;
         require_factor(&world, &home, "totp").await;
@@ -397,6 +407,9 @@ on_both_engines! {
 
 on_both_engines! {
     [calling_this_machine]
+    /// - Effect of `MfaInstance.idpTypeId`: The type determines how people get codes: by an authenticator, by mail or by SMS.
+    /// - Effect of `email options.MaxAttempts`: After this number of wrong entries another code is needed.
+    /// - Effect of `email options.ResendInterval`: Another code is sent only after this time.
     async fn a_code_is_sent_by_mail(world: World) {
         let sink = Sink::start(SinkConfig::PLAIN).await.unwrap();
         world.set_option("MailServerConfig", &sink.config()).await;
@@ -434,6 +447,8 @@ on_both_engines! {
     }
 
     /// Without a confirmed address no code can be sent.
+    ///
+    /// - Effect of `User.emailAddressConfirmed`: Codes and links go to a confirmed address only, and apps get this as `email_verified`.
     async fn codes_are_not_sent_to_unconfirmed_addresses(world: World) {
         let sink = Sink::start(SinkConfig::PLAIN).await.unwrap();
         world.set_option("MailServerConfig", &sink.config()).await;

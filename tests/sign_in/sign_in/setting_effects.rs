@@ -43,6 +43,19 @@ async fn consent_page(world: &World, home: &SignInApp) -> Page {
 
 on_both_engines! {
     /// The claims of the scopes `profile` and `phone` (OpenID Connect Core 1.0, section 5.4).
+    ///
+    /// - Effect of `User.birthdate`: Apps get it as `birthdate`.
+    /// - Effect of `User.firstName`: Apps get it as `given_name`, and it begins the `name`.
+    /// - Effect of `User.gender`: Apps get it as `gender`.
+    /// - Effect of `User.lastName`: Apps get it as `family_name`, and it ends the `name`.
+    /// - Effect of `User.middleName`: Apps get it as `middle_name`.
+    /// - Effect of `User.nickname`: Apps get it as `nickname`.
+    /// - Effect of `User.phoneNumber`: Codes by SMS go to this number, and apps with the scope `phone` get it as `phone_number`.
+    /// - Effect of `User.phoneNumberConfirmed`: Codes go by SMS to a confirmed number only, and apps get this as `phone_number_verified`.
+    /// - Effect of `User.picture`: Apps get this address as `picture`.
+    /// - Effect of `User.profile`: Apps get this address as `profile`.
+    /// - Effect of `User.website`: Apps get this address as `website`.
+    /// - Effect of `User.zoneinfo`: Apps get it as `zoneinfo`.
     async fn claims_contain_the_fields_of_a_user(world: World) {
         let home = SignInApp::new(&world).await;
         let fields = [
@@ -80,6 +93,8 @@ on_both_engines! {
     }
 
     /// IdpInstance.isHidden
+    ///
+    /// - Effect of `IdpInstance.isHidden`: The instance is not offered unless a request names it.
     async fn a_hidden_instance_is_not_offered(world: World) {
         let home = SignInApp::new(&world).await;
         assert!(can_sign_in(&world, &home).await);
@@ -91,6 +106,8 @@ on_both_engines! {
     }
 
     /// IdpInstance.isActive
+    ///
+    /// - Effect of `IdpInstance.isActive`: Nobody signs in by an instance that is not active.
     async fn an_inactive_instance_refuses_sign_ins(world: World) {
         let home = SignInApp::new(&world).await;
         let path = format!("/IdpInstance/{}", id(&first(&world, "/IdpInstance").await));
@@ -101,6 +118,8 @@ on_both_engines! {
     }
 
     /// IdpInstance.position: stores are searched in its order, and the first that knows the name decides.
+    ///
+    /// - Effect of `IdpInstance.position`: Instances are offered, and user stores are searched, in ascending order of their position.
     async fn stores_are_searched_in_order_of_position(world: World) {
         let home = SignInApp::new(&world).await;
         let kind = first(&world, "/IdpInstance").await["idpTypeId"].clone();
@@ -126,6 +145,9 @@ on_both_engines! {
     }
 
     /// User.isUserActive, userValidFrom and userValidTo
+    ///
+    /// - Effect of `User.userValidFrom`: The user cannot sign in before this time.
+    /// - Effect of `User.userValidTo`: The user cannot sign in from this time on.
     async fn a_user_signs_in_while_active_and_valid(world: World) {
         let home = SignInApp::new(&world).await;
         let path = world.path(&format!("/User/{}", id(&home.user)));
@@ -145,6 +167,9 @@ on_both_engines! {
     }
 
     /// IdpType.isActive
+    ///
+    /// - Effect of `IdpInstance.name`: Administrators see the instance under this name; that of a user store is part of its addresses.
+    /// - Effect of `IdpType.isActive`: Instances of a type that is not active are not offered.
     async fn instances_of_an_inactive_type_are_not_offered(world: World) {
         let home = SignInApp::new(&world).await;
         let kind = world.make("IdpType", json!({
@@ -166,6 +191,9 @@ on_both_engines! {
     }
 
     /// IdpInstance.autoCreatePlatformUser
+    ///
+    /// - Effect of `IdpInstance.autoCreatePlatformUser`: A person who signs in for the first time becomes a platform user; otherwise the
+    ///   sign-in is refused.
     async fn without_automatic_creation_only_known_people_sign_in(world: World) {
         let home = SignInApp::new(&world).await;
         let path = format!("/IdpInstance/{}", id(&first(&world, "/IdpInstance").await));
@@ -176,6 +204,9 @@ on_both_engines! {
     }
 
     /// The requirement can be changed on either resource, and applies immediately.
+    ///
+    /// - Effect of `IdpInstance.mfaInstances`: People of the instance need one of these second factors.
+    /// - Effect of `MfaInstance.idpInstances`: People of these instances need the second factor.
     async fn an_instance_requires_its_second_factors(world: World) {
         let home = SignInApp::new(&world).await;
         let instance = first(&world, "/IdpInstance").await;
@@ -195,6 +226,8 @@ on_both_engines! {
     }
 
     /// A second factor that is linked to an app, disabled or removed affects sign-ins that begin afterwards.
+    ///
+    /// - Effect of `MfaInstance.clientApps`: These apps require the second factor.
     async fn a_change_of_a_second_factor_applies_immediately(world: World) {
         let home = SignInApp::new(&world).await;
         let factor = make_factor(&world, &home, "totp").await;
@@ -211,6 +244,9 @@ on_both_engines! {
     }
 
     /// MfaInstance.tenants and Tenant.mfaInstances
+    ///
+    /// - Effect of `MfaInstance.tenants`: The second factor can be used at these tenants.
+    /// - Effect of `Tenant.mfaInstances`: These second factors can be used at the tenant.
     async fn a_second_factor_is_usable_at_its_tenants_only(world: World) {
         let home = SignInApp::new(&world).await;
         let factor = require_factor(&world, &home, "totp").await;
@@ -229,6 +265,13 @@ on_both_engines! {
     }
 
     /// ClientApp.name, clientUri and logoUri; ClientAppScope.name and description.
+    ///
+    /// - Effect of `ClientApp.clientUri`: The consent page links to this home page of the app, and so does the page after a sign-out that
+    ///   returns nowhere.
+    /// - Effect of `ClientApp.logoUri`: The consent page shows this picture of the app.
+    /// - Effect of `ClientApp.name`: Sign-in and consent pages show the app under this name.
+    /// - Effect of `ClientAppScope.description`: The consent page explains the scope by this text.
+    /// - Effect of `ClientAppScope.name`: The consent page shows the scope under this name.
     async fn the_consent_page_shows_the_app(world: World) {
         let home = SignInApp::with(&world, json!({ "accessGrantConsent": "Explicit" })).await;
         let scope = json!({
@@ -249,6 +292,8 @@ on_both_engines! {
     }
 
     /// RFC 8252, section 7.3: a native app chooses the port of the loopback address.
+    ///
+    /// - Effect of `ClientApp.isNativeApplication`: Redirect URIs may use a scheme of the app's own, and any port on the loopback address.
     async fn native_apps_may_use_any_loopback_port(world: World) {
         let home = SignInApp::with(&world, json!({ "isPublic": true, "isNativeApplication": true })).await;
         let uri = json!({ "clientAppId": home.app["id"], "uri": "http://127.0.0.1:4000/back", "redirectUriType": "Login" });
@@ -260,6 +305,8 @@ on_both_engines! {
     }
 
     /// ClientApp.allowedResponseTypes
+    ///
+    /// - Effect of `ClientApp.allowedResponseTypes`: Authorization requests with other response types are refused.
     async fn response_types_that_are_not_allowed_are_refused(world: World) {
         let home = SignInApp::new(&world).await;
         for (allowed, error) in [("id_token", Some("unauthorized_client")), ("code, id_token", None)] {
@@ -291,6 +338,8 @@ on_both_engines! {
     }
 
     /// ClientAppAuthenticationConfiguration.requireDpopNonce (RFC 9449, section 9)
+    ///
+    /// - Effect of `ClientAppAuthenticationConfiguration.requireDpopNonce`: A DPoP proof must contain a nonce of this server.
     async fn userinfo_can_require_a_dpop_nonce(world: World) {
         let home = SignInApp::new(&world).await;
         let configuration = json!({
@@ -327,6 +376,8 @@ on_both_engines! {
     }
 
     /// ClientApp.authorizedPlatformUsers
+    ///
+    /// - Effect of `ClientApp.authorizedPlatformUsers`: These people may use the app while it is restricted.
     async fn a_restricted_app_admits_authorized_people_only(world: World) {
         let home = SignInApp::with(&world, json!({ "isRestricted": true })).await;
         let path = format!("/ClientApp/{}/authorizedusers", id(&home.app));

@@ -115,6 +115,8 @@ on_both_engines! {
     }
 
     /// OpenID Connect Back-Channel Logout 1.0: a new token for each attempt, until the app accepts it.
+    ///
+    /// - Effect of `ClientApp.backchannelLogoutUri`: The server posts a logout token to this address when a session of the app ends.
     async fn apps_are_notified_by_back_channel_logout(world: World) {
         let (address, heard) = receiver(vec![500, 200]);
         let home = SignInApp::with(&world, json!({ "backchannelLogoutUri": address })).await;
@@ -170,6 +172,8 @@ on_both_engines! {
     }
 
     /// OpenID Connect Front-Channel Logout 1.0: a frame for each app, listed in the page's policy, and a link back.
+    ///
+    /// - Effect of `ClientApp.frontchannelLogoutUri`: The sign-out page loads this address in a frame.
     async fn apps_are_notified_by_front_channel_logout(world: World) {
         let uri = "https://ledger.example/logout?x=1";
         let members = json!({ "frontchannelLogoutUri": uri, "frontchannelLogoutSessionRequired": true });
@@ -188,6 +192,8 @@ on_both_engines! {
     }
 
     /// ClientApp.frontchannelLogoutSessionRequired (OpenID Connect Front-Channel Logout 1.0, section 2).
+    ///
+    /// - Effect of `ClientApp.frontchannelLogoutSessionRequired`: The address in the frame names issuer and session.
     async fn front_channel_logout_contains_sid_if_required(world: World) {
         let home = SignInApp::with(&world, json!({ "frontchannelLogoutUri": "https://ledger.example/logout" })).await;
         for required in [false, true] {
@@ -202,6 +208,8 @@ on_both_engines! {
 
     /// ClientApp.backchannelLogoutSessionRequired: the token always contains the session, which is valid for both values
     /// (OpenID Connect Back-Channel Logout 1.0, section 2.4).
+    ///
+    /// - Effect of `ClientApp.backchannelLogoutSessionRequired`: The logout token names the session; it does so in any case.
     async fn logout_tokens_always_contain_sid(world: World) {
         let (address, heard) = receiver(vec![200, 200]);
         let home = SignInApp::with(&world, json!({ "backchannelLogoutUri": address })).await;
@@ -217,6 +225,8 @@ on_both_engines! {
     }
 
     /// ClientApp.logoutConsent
+    ///
+    /// - Effect of `ClientApp.logoutConsent`: With `Explicit` people confirm before they are signed out.
     async fn logout_consent_requires_a_confirmation(world: World) {
         let home = SignInApp::new(&world).await;
         for (consent, is_asked) in [("Explicit", true), ("Implicit", false)] {

@@ -275,6 +275,9 @@ on_both_engines! {
 
     /// Section 5: without leeway an older token ends the grant, also if all use it at once; after that nothing of
     /// the grant is accepted at any process.
+    ///
+    /// - Effect of `Tenant options.RefreshTokenReuseLeeway`: A refresh token that was replaced is accepted for this time, so that
+    ///   concurrent requests succeed.
     async fn without_leeway_reuse_ends_the_grant(world: World) {
         let (home, mut browser) = public(&world).await;
         tenant_option(&world, &home, "RefreshTokenReuseLeeway", "00:00:00").await;

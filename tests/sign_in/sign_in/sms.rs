@@ -133,6 +133,9 @@ on_both_engines! {
     }
 
     /// A gateway on this machine is called by http, if the operator permits it. ResendInterval determines when it gets another code.
+    ///
+    /// - Effect of `sms options.GatewayUrl`: Codes are posted to this gateway.
+    /// - Effect of `sms options.ResendInterval`: Another code is sent only after this time.
     async fn a_gateway_on_localhost_is_called_again_after_the_resend_interval(world: World) {
         let mut gateway = Receiver::start().await;
         let home = SignInApp::new(&world).await;
@@ -153,6 +156,10 @@ on_both_engines! {
     }
 
     /// CodeLength, CodeLifetime and MaxAttempts of codes that are sent by SMS.
+    ///
+    /// - Effect of `sms options.CodeLength`: Codes have this number of digits.
+    /// - Effect of `sms options.CodeLifetime`: A code works for this time.
+    /// - Effect of `sms options.MaxAttempts`: After this number of wrong entries another code is needed.
     async fn sms_codes_follow_the_length_lifetime_and_attempts_options(world: World) {
         let mut gateway = Receiver::start().await;
         world.set_option("LoginThrottlingEnabled", "false").await;
@@ -211,6 +218,8 @@ on_both_engines! {
 }
 
 /// A request to a gateway is retried twice; a code that it does not accept is not valid, and another one can be requested.
+///
+/// - Effect of `sms options.GatewayToken`: The gateway gets this token as a bearer token.
 #[tokio::test]
 async fn a_code_is_sent_by_sms_on_sqlite() {
     a_code_is_sent_by_sms(Engine::Sqlite).await;

@@ -132,6 +132,9 @@ on_both_engines! {
     }
 
     /// People of one tenant's store are unknown at the other's issuer.
+    ///
+    /// - Effect of `IdpInstance.tenants`: People of the instance can sign in at these tenants.
+    /// - Effect of `Tenant.idpInstances`: People of these instances can sign in at the tenant.
     async fn people_are_known_at_their_tenant_only(world: World) {
         let two = TwoTenants::new(&world).await;
         let mut browser = Browser::new(&world);
@@ -258,6 +261,9 @@ on_both_engines! {
     }
 
     /// An app of one tenant is unknown at the other's issuer, whose pages neither show it nor link to it.
+    ///
+    /// - Effect of `ClientApp.tenants`: People sign in to the app at these tenants.
+    /// - Effect of `Tenant.clientApps`: These apps can send people to the tenant.
     async fn an_app_is_known_at_its_tenants_only(world: World) {
         let two = TwoTenants::new(&world).await;
         let mut browser = Browser::new(&world);
@@ -308,6 +314,8 @@ on_both_engines! {
     }
 
     /// The page to select a tenant, at the installation's issuer, lists only tenants of the app.
+    ///
+    /// - Effect of `Tenant.name`: Sign-in pages show the tenant under this name.
     async fn the_tenant_choice_lists_the_tenants_of_the_app(world: World) {
         let two = TwoTenants::new(&world).await;
         let mut browser = Browser::new(&world);

@@ -63,6 +63,12 @@ async fn refusal(browser: &mut Browser, home: &SignInApp) -> Option<(String, Str
 
 on_both_engines! {
     /// Encryption, pairwise subjects and pushed requests: a response with less privacy than configured would not be noticed.
+    ///
+    /// - Refusal of `ClientApp.idTokenEncryptedResponseAlg`: Sign-ins to the app are refused while it is set, since encrypted ID tokens are
+    ///   not served yet.
+    /// - Refusal of `ClientApp.requirePushedAuthorizationRequests`: Authorization requests of the app are refused while it is set, since
+    ///   pushed requests are not served yet.
+    /// - Refusal of `ClientApp.subjectType`: With `Pairwise` sign-ins are refused, since pairwise subjects are not served yet.
     async fn unsupported_settings_refuse_tokens_for_people(world: World) {
         let home = SignInApp::with(&world, json!({ "allowDeviceAuthorizationGrant": true })).await;
         let before = tokens(&world, &home).await;
@@ -103,6 +109,10 @@ on_both_engines! {
         home.refresh_at(&world.anonymous, before["refresh_token"].as_str().unwrap()).await.expect(200);
     }
 
+    /// - Refusal of `ClientApp.introspectionEncryptedResponseAlg`: The introspection endpoint refuses the app while it is set, since
+    ///   encrypted answers are not served yet.
+    /// - Refusal of `ClientApp.userinfoEncryptedResponseAlg`: The UserInfo endpoint refuses the app while it is set, since encrypted
+    ///   answers are not served yet.
     async fn encrypted_responses_are_refused_at_userinfo_and_introspection(world: World) {
         let home = SignInApp::new(&world).await;
         let tokens = tokens(&world, &home).await;
@@ -119,6 +129,13 @@ on_both_engines! {
     }
 
     /// Encrypted responses are refused for each algorithm. Content encryption also requires an algorithm for its key.
+    ///
+    /// - Refusal of `ClientApp.idTokenEncryptedResponseEnc`: Sign-ins to the app are refused while it is set, since encrypted ID tokens are
+    ///   not served yet.
+    /// - Refusal of `ClientApp.introspectionEncryptedResponseEnc`: The introspection endpoint refuses the app while it is set, since
+    ///   encrypted answers are not served yet.
+    /// - Refusal of `ClientApp.userinfoEncryptedResponseEnc`: The UserInfo endpoint refuses the app while it is set, since encrypted
+    ///   answers are not served yet.
     async fn every_encryption_algorithm_is_refused_when_used(world: World) {
         let home = SignInApp::new(&world).await;
         let before = tokens(&world, &home).await;
@@ -147,6 +164,9 @@ on_both_engines! {
     }
 
     /// Requests of FAPI are not supported. Such an app gets tokens of its own.
+    ///
+    /// - Refusal of `ClientApp.securityProfile`: The app must follow the rules of the profile; its people cannot sign in, since FAPI
+    ///   requests are not served yet.
     async fn sign_ins_to_an_app_with_a_fapi_profile_are_refused(world: World) {
         let home = SignInApp::with(&world, json!({ "allowClientCredentialLogin": true })).await;
         let (mut browser, _) = home.sign_in(&world).await;
@@ -163,6 +183,9 @@ on_both_engines! {
 
     /// A sector identifier defines the scope of pairwise subjects: with public subjects it has no effect; pairwise ones are
     /// not supported, so nobody signs in.
+    ///
+    /// - Refusal of `ClientApp.sectorIdentifierUri`: It is used only with pairwise subjects, which are not supported yet: sign-ins are
+    ///   refused.
     async fn a_sector_identifier_applies_to_pairwise_subjects_only(world: World) {
         let home = SignInApp::with(&world, json!({ "sectorIdentifierUri": "https://app.example/sector.json" })).await;
         let (mut browser, _) = home.sign_in(&world).await;
@@ -182,6 +205,11 @@ on_both_engines! {
     }
 
     /// Request objects, by value and by reference, are refused whatever the app's settings.
+    ///
+    /// - Refusal of `ClientApp.requestObjectEncryptionAlg`: Request objects are refused, since they are not served yet.
+    /// - Refusal of `ClientApp.requestObjectEncryptionEnc`: Request objects are refused, since they are not served yet.
+    /// - Refusal of `ClientApp.requestObjectSigningAlg`: Request objects are refused, since they are not served yet.
+    /// - Refusal of `ClientAppRequestUri.uri`: Requests that name a request URI are refused, since request objects are not served yet.
     async fn request_objects_are_always_refused(world: World) {
         let home = SignInApp::new(&world).await;
         let (mut browser, _) = home.sign_in(&world).await;
@@ -215,6 +243,8 @@ on_both_engines! {
         assert_eq!(refusal(&mut browser, &home).await, None, "a request without one is answered");
     }
 
+    /// - Refusal of `ClientApp.accessTokenEncryptionEnabledOverride`: With `true` the app gets no access tokens, since encrypted ones are
+    ///   not served yet.
     async fn encrypted_access_tokens_are_refused_for_the_app_itself(world: World) {
         let home = SignInApp::with(&world, json!({ "allowClientCredentialLogin": true })).await;
         let fields = [
@@ -259,6 +289,12 @@ on_both_engines! {
     }
 
     /// An address range selects one of the client app's tenants, and admits nobody.
+    ///
+    /// - Effect of `IpAddressRange.lower`: The range begins at this address; requests from the range are sent to its tenant if an app has
+    ///   several tenants.
+    /// - Effect of `IpAddressRange.tenantId`: Requests from the range are sent to this tenant if an app has several tenants.
+    /// - Effect of `IpAddressRange.upper`: The range ends at this address; requests from the range are sent to its tenant if an app has
+    ///   several tenants.
     async fn the_address_range_chooses_the_tenant(world: World) {
         let home = SignInApp::new(&world).await;
         let subscription = first(&world, "/Subscription").await;

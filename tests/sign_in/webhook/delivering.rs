@@ -54,6 +54,8 @@ on_both_engines! {
     }
 
     /// EventSubscription.ordering: with None no event waits for an earlier one of its subject that is retried.
+    ///
+    /// - Effect of `EventSubscription.ordering`: With `Subject` an event waits until the earlier ones of its subject are delivered.
     async fn events_without_an_order_do_not_wait_for_each_other(world: World) {
         let mut receiver = Receiver::start().await;
         let more = json!({ "types": ["platform.userstore.user.*"], "ordering": "None" });
@@ -70,6 +72,8 @@ on_both_engines! {
 
     /// EventSubscription.startAfter: events after the cursor are sent, although they happened before the subscription was
     /// activated.
+    ///
+    /// - Effect of `EventSubscription.startAfter`: Deliveries begin after this cursor of the feed.
     async fn deliveries_begin_after_a_cursor(world: World) {
         let mut receiver = Receiver::start().await;
         world.user("early").await;
@@ -87,6 +91,8 @@ on_both_engines! {
     }
 
     /// EventSubscription.applyToTenantId: a platform subscription gets only the events of one tenant.
+    ///
+    /// - Effect of `EventSubscription.applyToTenantId`: Only events of this tenant are sent.
     async fn a_subscription_of_a_tenant_gets_only_its_events(world: World) {
         let mut receiver = Receiver::start().await;
         let subscription = world.all("Subscription").await[0]["id"].clone();
@@ -107,6 +113,9 @@ on_both_engines! {
     }
 
     /// Section 5: the receiver gets the events of the feed, signed; a secret is rotated without a gap.
+    ///
+    /// - Effect of `EventSubscription.isActive`: Events are sent while this is set.
+    /// - Effect of `EventSubscription.url`: Events are posted to this address.
     async fn events_arrive_signed(world: World) {
         let mut receiver = Receiver::start().await;
         let created = world.admin.post(&subscriptions(&world), json!({ "name": "r", "url": receiver.url })).await.is(201).json();
@@ -150,6 +159,8 @@ on_both_engines! {
     }
 
     /// Section 5: later events of a subject wait for one that failed; others do not.
+    ///
+    /// - Effect of `EventSubscription.types`: Only events of these types are sent.
     async fn events_of_a_subject_are_delivered_in_order(world: World) {
         let mut receiver = Receiver::start().await;
         let (path, _) = subscribed(&world, &receiver, json!({ "types": ["platform.userstore.user.*"] })).await;
@@ -216,6 +227,8 @@ on_both_engines! {
 
     /// Section 5: a receiver that fails for five days is disabled, and the contact is notified, with the mail server of
     /// the first store for subscriptions of the configuration.
+    ///
+    /// - Effect of `EventSubscription.contact`: This address gets a mail when the subscription is disabled because of failures.
     async fn a_receiver_that_fails_for_days_is_disabled(world: World) {
         let receiver = Receiver::start().await;
         let scope = id(&world.all("Subscription").await[0]).to_owned();
@@ -318,6 +331,8 @@ on_both_engines! {
     }
 
     /// Sign-ins and the configuration share one subscription.
+    ///
+    /// - Effect of `EventSubscription.subscriptionId`: Events of this subscription are sent.
     async fn a_subscription_of_the_configuration_gets_only_its_scope(world: World) {
         let mut receiver = Receiver::start().await;
         let subscription = world.all("Subscription").await[0]["id"].clone();

@@ -10,6 +10,7 @@ const CONFIGURATION: &str = "/api/management/v2/EventSubscription";
 
 on_both_engines! {
     [to_this_machine]
+    /// - Effect of `EventSubscription.headers`: Every delivery has these headers.
     async fn secrets_are_returned_once_and_header_values_never(world: World) {
         let receiver = Receiver::start().await;
         let body = json!({

@@ -57,7 +57,7 @@ impl Words {
 
     /// The name of a resource, singular.
     pub fn resource(&self, name: &str) -> String {
-        self.find("resource", name).map_or_else(|| spaced(name), str::to_owned)
+        self.find("resource", name).map_or_else(|| spaced(name).to_lowercase(), str::to_owned)
     }
 
     /// The name of a resource, plural, as a heading.
@@ -96,6 +96,11 @@ impl Words {
     pub fn error_text<'a>(&'a self, english: &'a str) -> Cow<'a, str> {
         self.refusals
             .translate(english, |part| self.find("resource", part).or_else(|| self.find("choice", part)))
+    }
+
+    /// Whether an error message is in this language, or has a translation into it.
+    pub fn has_error_text(&self, english: &str) -> bool {
+        self.tag == "en" || self.refusals.has(english)
     }
 
     /// A problem in this language.
@@ -164,7 +169,7 @@ mod tests {
     use chancery_record::{Field, Kind};
     use chancery_resource::settings::{CATALOGUE, Form};
 
-    use super::{ENGLISH, GERMAN, Words, plural, spaced};
+    use super::{ENGLISH, GERMAN, Words, plural, read, spaced};
     use crate::{
         pages::act,
         shell::{directory, fields::hint},
@@ -179,19 +184,37 @@ mod tests {
         assert_eq!(plurals, ["Branches", "Event deliveries", "Access keys", "Tenants"]);
     }
 
+    /// Declared names are English: a label stands in the English texts only if it differs from the readable form of the name.
     #[test]
     fn both_languages_have_the_same_keys() {
-        let keys = |words: &Words| -> Vec<String> {
-            let mut keys: Vec<String> = words.page.keys().cloned().collect();
-            // declarations are English
-            for (table, rows) in words.tables.iter().filter(|(table, _)| *table != "hint") {
-                keys.extend(rows.keys().map(|key| format!("{table}.{key}")));
-            }
-            keys.sort();
-            keys
+        let keys = |words: &'static Words| -> BTreeSet<(&str, &str)> {
+            // descriptions are English
+            let tables = words.tables.iter().filter(|(table, _)| *table != "hint");
+            let labels =
+                tables.flat_map(|(table, rows)| rows.keys().map(|key| (table.as_str(), key.as_str())));
+            labels.chain(words.page.keys().map(|key| ("page", key.as_str()))).collect()
         };
-        assert_eq!(keys(&ENGLISH), keys(&GERMAN));
-        assert!(ENGLISH.page.len() > 20, "the texts can be read");
+        let (english, german) = (keys(&ENGLISH), keys(&GERMAN));
+        let untranslated: Vec<_> = english.difference(&german).collect();
+        assert!(untranslated.is_empty() && english.len() > 20, "without a German text: {untranslated:?}");
+        let is_readable = |(table, _): &&(&str, &str)| ["field", "option", "resource"].contains(table);
+        let wordless: Vec<_> = german.difference(&english).filter(|key| !is_readable(key)).collect();
+        assert!(wordless.is_empty(), "without an English text: {wordless:?}");
+        let none = read("en", "");
+        let repeated: Vec<_> = english
+            .iter()
+            .filter(|(table, key)| {
+                let readable = match (*table, key.strip_suffix("_many")) {
+                    ("field", _) => none.field(key),
+                    ("option", _) => none.option(key),
+                    ("resource", Some(name)) => none.many(name),
+                    ("resource", None) => none.resource(key),
+                    _ => return false,
+                };
+                ENGLISH.find(table, key) == Some(&readable)
+            })
+            .collect();
+        assert!(repeated.is_empty(), "the same as the readable form of their names: {repeated:?}");
     }
 
     /// German descriptions belong to present declarations.

@@ -72,8 +72,8 @@ impl Level {
     fn counted(&self, visit: &Visit<'_>, parent: &str) -> String {
         let count = self.of(parent).count();
         let more = if self.is_cut { "+" } else { "" };
-        let (name, many) = (self.resource.name, format!("{}_many", self.resource.name));
-        let what = visit.words.resource(if count == 1 { name } else { &many });
+        let name = self.resource.name;
+        let what = if count == 1 { visit.words.resource(name) } else { visit.words.many(name) };
         format!("{count}{more} {what}")
     }
 }

@@ -38,7 +38,7 @@ const BASE: &str = "/api/management/v2";
 /// The number of groups whose members change, and of users added to and removed from each.
 const GROUP_COUNT: usize = 16;
 const MEMBERS_PER_GROUP: usize = 32;
-/// The apps that get secrets and scopes, of which each has at most 1,000.
+/// The number of client apps that get secrets and scopes. A client app has at most 1,000 of each.
 const APP_COUNT: u64 = 64;
 /// The number of kinds of changes.
 const KINDS: u64 = 6;

@@ -182,7 +182,7 @@ fn not_sequenced() -> Problem {
 /// The request of a reader.
 pub struct EventQuery {
     count: usize,
-    /// The types to return, of which a final `*` stands for the rest. Empty: all types.
+    /// The types to return; one that ends in `*` stands for all types with this prefix. Empty: all types.
     types: Vec<String>,
     subject: Option<String>,
     /// In seconds.
@@ -226,7 +226,7 @@ impl EventQuery {
     }
 }
 
-/// Whether a type matches one of the patterns, in which a final `*` stands for the rest. Without a pattern, every type matches.
+/// Whether a type is one of these; one that ends in `*` stands for all types with this prefix. Empty: all types.
 fn matches_type(types: &[String], kind: &str) -> bool {
     let fits = |pattern: &String| match pattern.strip_suffix('*') {
         Some(start) => kind.starts_with(start),

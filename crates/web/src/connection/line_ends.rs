@@ -135,7 +135,9 @@ impl LineEnds {
     }
 
     fn after_header(&mut self, line: &[u8]) -> State {
-        let (name, value) = line.split_at(memchr(b':', line).unwrap_or(line.len()));
+        // the library refuses a line without a colon
+        let Some(colon) = memchr(b':', line) else { return State::Head };
+        let (name, value) = line.split_at(colon);
         if name.eq_ignore_ascii_case(b"transfer-encoding") {
             self.length = None;
         } else if name.eq_ignore_ascii_case(b"content-length") && self.length.is_some() {

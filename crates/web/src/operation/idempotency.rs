@@ -130,8 +130,8 @@ pub async fn claim(
         .with_header("retry-after", seconds.to_string())),
         ClaimState::Erased => Err(Problem::new(
             ProblemKind::Erased,
-            "The request was answered. The answer told of a person who was erased since, or an earlier \
-             release kept it, and it is gone.",
+            "The request was answered already, and the answer is no longer stored: it contained data of a person who was \
+                erased since, or an earlier release stored it.",
         )),
         ClaimState::Full(seconds) => Err(Problem::new(
             ProblemKind::TooManyRequests,

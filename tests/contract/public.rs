@@ -1,6 +1,6 @@
 //! Public operations: changing one's own password, by the old one or by a token.
 
-use chancery_testkit::{Answer, Client, Database, Engine, Process, on_both_engines};
+use chancery_testkit::{Answer, Client, on_both_engines, with_stopped_clock};
 use serde_json::{Value, json};
 
 use crate::{
@@ -216,46 +216,43 @@ on_both_engines! {
     }
 }
 
-/// `CHANCERY_PUBLIC_RATE_LIMIT` requests a minute for an address, a third of it for a login name.
-#[tokio::test]
-async fn too_many_requests_are_told_to_wait() {
-    let database = Database::create(Engine::Sqlite);
-    let server = Process::start(&database, &[("CHANCERY_PUBLIC_RATE_LIMIT", "9")]).await;
-    let anyone = Client::anonymous(&server.base);
-    let refused = |answer: Answer| {
-        let wait: u64 = answer.header("retry-after").unwrap().parse().unwrap();
-        assert!((1..=60).contains(&wait), "{wait}");
-        answer.problem(429, "too-many-requests");
-    };
-    // without members no password is hashed: all is sent before the limit admits one more, which takes more than six seconds
-    let body = json!({});
-    // by any name of the store
-    for store in ["default", "DEFAULT", "\u{ff44}efault"] {
-        anyone.post(&path(&encode(store), "ada", "change"), body.clone()).await.expect(400);
+with_stopped_clock! {
+    /// `CHANCERY_PUBLIC_RATE_LIMIT` requests a minute for an address, a third of it for a login name.
+    ["--public-rate-limit", "9"]
+    async fn too_many_requests_are_told_to_wait(server: World) {
+        let anyone = Client::anonymous(&server.base);
+        let refused = |answer: Answer| {
+            let wait: u64 = answer.header("retry-after").unwrap().parse().unwrap();
+            assert!((1..=60).contains(&wait), "{wait}");
+            answer.problem(429, "too-many-requests");
+        };
+        let body = json!({});
+        // by any name of the store
+        for store in ["default", "DEFAULT", "\u{ff44}efault"] {
+            anyone.post(&path(&encode(store), "ada", "change"), body.clone()).await.expect(400);
+        }
+        refused(change(&anyone, "\u{ff21}DA", FIRST, SECOND).await);
+        refused(redeem(&anyone, "ada", "t", SECOND).await);
+        for number in 0..4 {
+            let path = path("default", &format!("u{number}"), "reset/response");
+            anyone.post(&path, body.clone()).await.expect(400);
+        }
+        refused(redeem(&anyone, "u9", "t", SECOND).await);
+        // a token lifts no limit, and other operations have none
+        refused(change(&server.admin, "u10", FIRST, SECOND).await);
+        refused(anyone.post(&path("none", "u11", "change"), body).await);
+        for _ in 0..20 {
+            server.admin.get("/api/userstore/v2/default/administration/User").await.expect(200);
+            anyone.get("/health/live").await.expect(200);
+        }
     }
-    refused(change(&anyone, "\u{ff21}DA", FIRST, SECOND).await);
-    refused(redeem(&anyone, "ada", "t", SECOND).await);
-    for number in 0..4 {
-        let path = path("default", &format!("u{number}"), "reset/response");
-        anyone.post(&path, body.clone()).await.expect(400);
-    }
-    refused(redeem(&anyone, "u9", "t", SECOND).await);
-    // a token lifts no limit, and other operations have none
-    refused(change(&server.admin, "u10", FIRST, SECOND).await);
-    refused(anyone.post(&path("none", "u11", "change"), body).await);
-    for _ in 0..20 {
-        server.admin.get("/api/userstore/v2/default/administration/User").await.expect(200);
-        anyone.get("/health/live").await.expect(200);
-    }
-}
 
-/// With `off` there is none.
-#[tokio::test]
-async fn the_limit_can_be_off() {
-    let database = Database::create(Engine::Sqlite);
-    let server = Process::start(&database, &[("CHANCERY_PUBLIC_RATE_LIMIT", "off")]).await;
-    let anyone = Client::anonymous(&server.base);
-    let calls = (0..70).map(|_| redeem(&anyone, "ada", "t", SECOND));
-    let answers = futures_util::future::join_all(calls).await;
-    assert!(answers.iter().all(|answer| answer.status == 400));
+    /// With `off` there is none.
+    ["--public-rate-limit", "off"]
+    async fn the_limit_can_be_off(server: World) {
+        let anyone = Client::anonymous(&server.base);
+        let calls = (0..70).map(|_| redeem(&anyone, "ada", "t", SECOND));
+        let answers = futures_util::future::join_all(calls).await;
+        assert!(answers.iter().all(|answer| answer.status == 400));
+    }
 }

@@ -23,6 +23,7 @@ pub use engine::{Database, Engine};
 pub use process::{Process, SECRET};
 pub use proxy::{Cut, Proxy, TlsAnswer};
 pub use receiver::{Received, Receiver};
+pub use server_config::ROOT_SECRET;
 pub use world::{RoleRow, Test, World, no_arguments, one_address, run_with};
 
 /// How long a test waits for an expected state, before it fails. A machine that does other work is slow, and tests do
@@ -53,4 +54,22 @@ macro_rules! on_both_engines {
     ($($tests:tt)*) => {
         $crate::on_both_engines! { [$crate::no_arguments] $($tests)* }
     };
+}
+
+/// Declares tests of limits over time, on SQLite: each with arguments of the server's command line, and with a clock that
+/// stands still. Otherwise a limit would allow more attempts while a slow machine works.
+#[macro_export]
+macro_rules! with_stopped_clock {
+    ($($(#[doc = $doc:literal])* [$($word:literal),*] async fn $name:ident($world:ident: World) $body:block)*) => {$(
+        $(#[doc = $doc])*
+        #[test]
+        fn $name() {
+            async fn test($world: $crate::World) $body
+            let words = |_: &std::path::Path| [$($word),*].map(str::to_owned).to_vec();
+            $crate::run_with($crate::Engine::Sqlite, words, |world| {
+                world.app.clock.stop();
+                Box::pin(test(world))
+            });
+        }
+    )*};
 }

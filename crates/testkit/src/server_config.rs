@@ -14,23 +14,20 @@ pub const ROOT_SECRET: &str = "the root secret of the tests";
 #[expect(clippy::expect_used, reason = "a test cannot go on without its server")]
 pub fn config(database: &Database, more: Vec<String>) -> Config {
     let folder = database.folder().display().to_string();
-    let listen =
-        if more.iter().any(|word| word == "--listen") { &[][..] } else { &["--listen", "127.0.0.1:0"] };
-    let words = [
-        "--data-dir",
-        &folder,
-        "--database",
-        database.url(),
-        "--root-client-secret",
-        ROOT_SECRET,
+    let defaults = [
+        ("--listen", "127.0.0.1:0"),
+        ("--data-dir", &folder),
+        ("--database", database.url()),
+        ("--root-client-secret", ROOT_SECRET),
         // all tests send from one address
-        "--public-rate-limit",
-        "off",
-        "--failed-sign-ins",
-        "off",
+        ("--public-rate-limit", "off"),
+        ("--failed-sign-ins", "off"),
     ];
-    let words = ["chancery"].iter().chain(listen).chain(&words).map(|word| (*word).to_owned());
-    let arguments = <Arguments as clap::Parser>::parse_from(words.chain(more));
+    let is_given = |name: &str| more.iter().any(|word| word == name);
+    let defaults =
+        defaults.iter().filter(|(name, _)| !is_given(name)).flat_map(|(name, value)| [*name, *value]);
+    let words: Vec<_> = std::iter::once("chancery").chain(defaults).map(str::to_owned).collect();
+    let arguments = <Arguments as clap::Parser>::parse_from(words.into_iter().chain(more));
     let mut config = Config::read(&arguments.config).expect("the configuration is good");
     config.hashing = Parameters::for_tests();
     config.limits.failed_sign_in_time = Duration::ZERO;

@@ -33,7 +33,7 @@ pub use limits::Limits;
 pub use message::{
     answer::{AnswerBody, add_headers, respond},
     base_path::BasePath,
-    clock::now,
+    clock::{Clock, now},
     compressed_text::CompressedText,
     peer::{address_of, trace_of},
 };

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use chancery_record::Value as Bound;
-use chancery_testkit::{Client, Database, Engine, Process, World, on_both_engines};
+use chancery_testkit::{Client, World, on_both_engines, with_stopped_clock};
 use serde_json::{Value, json};
 
 use super::{
@@ -284,28 +284,24 @@ async fn home_without_stores(world: &World, home: &SignInApp) -> String {
     home.request(&[("client_id", id(&app))])
 }
 
-/// Requests for links, right or wrong, and wrong links count towards the limits of the address.
-#[tokio::test]
-async fn requests_and_wrong_links_are_limited() {
-    let database = Database::create(Engine::Sqlite);
-    let server = Process::start(
-        &database,
-        &[("CHANCERY_PUBLIC_RATE_LIMIT", "12"), ("CHANCERY_FAILED_SIGN_INS", "12")],
-    )
-    .await;
-    let tenant = server.admin.get("/api/management/v2/Tenant").await.is(200).json()[0].clone();
-    let mut browser = Browser::of(&Client::anonymous(&server.base), &server.base);
-    let page = browser.open(&page_of(id(&tenant))).await;
-    let limited = |page: Page| {
-        assert!(page.status == 429 && page.html.contains("Too many"), "{}", page.html);
-        assert!(page.answer.header("retry-after").is_some());
-    };
-    for _ in 0..12 {
-        assert_eq!(request_link(&mut browser, &page, "nobody").await.status, 200);
+with_stopped_clock! {
+    /// Requests for links, right or wrong, and wrong links count towards the limits of the address.
+    ["--public-rate-limit", "12", "--failed-sign-ins", "12"]
+    async fn requests_and_wrong_links_are_limited(server: World) {
+        let tenant = server.admin.get("/api/management/v2/Tenant").await.is(200).json()[0].clone();
+        let mut browser = Browser::of(&Client::anonymous(&server.base), &server.base);
+        let page = browser.open(&page_of(id(&tenant))).await;
+        let limited = |page: Page| {
+            assert!(page.status == 429 && page.html.contains("Too many"), "{}", page.html);
+            assert!(page.answer.header("retry-after").is_some());
+        };
+        for _ in 0..12 {
+            assert_eq!(request_link(&mut browser, &page, "nobody").await.status, 200);
+        }
+        limited(request_link(&mut browser, &page, "nobody").await);
+        for _ in 0..4 {
+            assert_eq!(browser.open(&format!("{}?token=AAAA", page_of(id(&tenant)))).await.status, 200);
+        }
+        limited(browser.open(&format!("{}?token=AAAA", page_of(id(&tenant)))).await);
     }
-    limited(request_link(&mut browser, &page, "nobody").await);
-    for _ in 0..4 {
-        assert_eq!(browser.open(&format!("{}?token=AAAA", page_of(id(&tenant)))).await.status, 200);
-    }
-    limited(browser.open(&format!("{}?token=AAAA", page_of(id(&tenant)))).await);
 }

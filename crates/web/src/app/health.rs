@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, time::Duration};
 use chancery_store::Health;
 
 use super::{App, jobs::JobState};
-use crate::{connection::shutdown::ShutdownStage, message::clock::now};
+use crate::connection::shutdown::ShutdownStage;
 
 /// The health of this process.
 #[derive(Debug)]
@@ -44,9 +44,10 @@ impl App {
 
     /// Records that a background job succeeded.
     pub fn note_job(&self, job: &'static str) {
-        self.metrics.note_job(job);
+        let now = self.clock.now();
+        self.metrics.note_job(job, now);
         self.jobs.change(job, |state| {
-            state.succeeded_on = Some(now());
+            state.succeeded_on = Some(now);
             state.failed = None;
             state.runs_on_other_process = false;
         });
@@ -60,7 +61,8 @@ impl App {
 
     /// Records that a background job failed.
     pub fn note_job_failure(&self, job: &'static str, why: &str) {
-        self.jobs.change(job, |state| state.failed = Some((now(), why.to_owned())));
+        let now = self.clock.now();
+        self.jobs.change(job, |state| state.failed = Some((now, why.to_owned())));
     }
 
     /// Records a problem that a background job found although requests can be served; `None`: there is none any more.

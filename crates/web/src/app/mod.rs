@@ -31,7 +31,7 @@ use crate::{
     message::{
         answer::{AnswerBody, respond},
         base_path::BasePath,
-        clock::now,
+        clock::Clock,
         compressed_text::CompressedText,
         peer::address_of,
     },
@@ -68,6 +68,8 @@ pub struct App {
     pub context: Arc<AppContext>,
     /// Limits on requests, connections and bodies.
     pub limits: Limits,
+    /// The clock of requests.
+    pub clock: Clock,
     /// When waiting devices last polled.
     pub(crate) device_polls: DevicePolls,
     /// Whether people sign in here, and the class of authentication that they need at the services.
@@ -220,6 +222,7 @@ impl App {
             store,
             token_service,
             context: parts.context,
+            clock: Clock::default(),
             pool: Pool::default(),
             limiter: Limiter::new(limits.public_rate),
             device_polls: DevicePolls::default(),
@@ -290,7 +293,7 @@ impl App {
         match status {
             500 => tracing::error!(method, path, status, cause, detail, "failed"),
             503 => {
-                if let Some(others) = self.metrics.shed.note(now()) {
+                if let Some(others) = self.metrics.shed.note(self.clock.now()) {
                     tracing::warn!(method, path, status, cause, detail, others, "unavailable");
                 }
             }

@@ -24,7 +24,7 @@ use prometheus_client::{
 use uuid::Uuid;
 
 use self::{figures::Figures, refused_requests::RefusedCounter};
-use crate::{connection::connections::Connections, message::clock::now};
+use crate::connection::connections::Connections;
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct Labels {
@@ -371,8 +371,8 @@ impl Metrics {
     }
 
     /// Records that a background job succeeded.
-    pub fn note_job(&self, job: &'static str) {
-        self.jobs.get_or_create(&JobLabels { job }).set(now().0 / 1000);
+    pub fn note_job(&self, job: &'static str, now: Timestamp) {
+        self.jobs.get_or_create(&JobLabels { job }).set(now.0 / 1000);
     }
 
     /// Records how far a job is that reads rows once to fill in or to convert them.

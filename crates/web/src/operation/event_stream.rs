@@ -21,10 +21,7 @@ use crate::{
         authorization::Authorization,
         rights::{Requirement, Rights},
     },
-    message::{
-        answer::{AnswerBody, stream},
-        clock::now,
-    },
+    message::answer::{AnswerBody, stream},
 };
 
 /// How long a stream lasts at most; its reader then connects again.
@@ -137,7 +134,7 @@ impl Stream {
             requirement: Some(self.requirement.clone()),
             store: self.reader.store.clone(),
             caller,
-            now: now(),
+            now: self.app.clock.now(),
         };
         let rights = Rights::Cached(allowed.epoch);
         let (head, body) =
@@ -192,7 +189,8 @@ impl Stream {
 
     async fn next_chunk(&self, cursor: Option<EventCursor>) -> Result<Chunk, Problem> {
         let store = self.reader.store.as_deref();
-        let allowed = self.app.authorize_again(&self.reader.parts, &self.requirement, store, now()).await?;
+        let now = self.app.clock.now();
+        let allowed = self.app.authorize_again(&self.reader.parts, &self.requirement, store, now).await?;
         match self.shared_chunk(cursor, &allowed).await {
             Some(chunk) => Ok(chunk),
             None => self.chunk(&allowed).await,
@@ -205,7 +203,7 @@ impl Stream {
         if allowed.scope.store() != cursor.trail.max(0) {
             return None;
         }
-        let events = tail.after(&app.context, &app.store, (cursor, now())).await?;
+        let events = tail.after(&app.context, &app.store, (cursor, app.clock.now())).await?;
         // read after the events: rights of this epoch held when each of them was committed
         if app.store.epoch().await.ok()? != allowed.epoch {
             return None;

@@ -19,7 +19,6 @@ use crate::{
     auth::rights::Rights,
     message::{
         answer::{AnswerBody, add_headers, problem_body, respond},
-        clock::now,
         peer::trace_of,
     },
 };
@@ -251,7 +250,7 @@ impl HeldClaim {
 
     /// Renews the claim in a row of its own: the operation's transaction writes the claim itself.
     async fn hold(&self, app: &App) {
-        let (attempt, now) = (self.attempt, now());
+        let (attempt, now) = (self.attempt, app.clock.now());
         let held = app.store.run("HoldIdempotencyKey", Mode::Write, None, move |tx| {
             tx.queue(
                 &StateTable::IdempotentClaim.insert(
@@ -327,7 +326,7 @@ impl HeldClaim {
             problem.headers.iter().map(|(name, value)| ((*name).to_owned(), value.clone())).collect();
         let head = Head { status, content_type: PROBLEM.to_owned(), headers };
         let stored = if passing { Vec::new() } else { shortened(problem.clone(), parts) };
-        let (claim, now) = (self, now());
+        let (claim, now) = (self, app.clock.now());
         let settled = app.store.run("SettleIdempotencyKey", Mode::Write, None, move |tx| {
             if passing {
                 tx.queue(

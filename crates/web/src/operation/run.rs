@@ -27,7 +27,6 @@ use crate::{
     message::{
         answer::{AnswerBody, add_headers, respond, stream},
         answer_headers::{add_answer_headers, check_preconditions},
-        clock::now,
         peer::trace_of,
     },
 };
@@ -57,7 +56,7 @@ pub async fn run_operation(
     let acting = caller.and_then(|caller| caller.acting());
     let scope = allowed.scope.clone().to_be_changed(request.op.writes());
     // receiving a body takes time: decisions use the time after it
-    let mut context = Context::new(&app.context, scope, now(), actor, acting);
+    let mut context = Context::new(&app.context, scope, app.clock.now(), actor, acting);
     context.is_person = caller.is_some_and(|caller| caller.is_person);
     context.authority = authority(request.op, caller.map(AsRef::as_ref));
     context.provisioner.clone_from(&allowed.provisioner);
@@ -164,9 +163,10 @@ impl Running<'_> {
                         .run(self.with(|call| call.context.actor), work)
                         .await
                         .map_err(pool_is_full)?;
+                    let now = self.authorized.app.clock.now();
                     self.with(|call| {
                         call.steps.results.push(result);
-                        call.context.now = now();
+                        call.context.now = now;
                     });
                 }
                 Ok(AttemptResult::Whole((Answer { chunk: Some(chunk), .. }, _))) => {
@@ -185,9 +185,10 @@ impl Running<'_> {
     /// Prepares the call for its next chunk. Each chunk has its own time.
     fn continue_with(&self, chunk: Chunk, done: &mut u64) {
         self.continues.store(true, Ordering::Relaxed);
+        let now = self.authorized.app.clock.now();
         let operation = self.with(|call| {
             call.steps.results = vec![chunk.state];
-            call.context.now = now();
+            call.context.now = now;
             call.request.op.name
         });
         self.authorized.app.metrics.note_items(operation, chunk.done.saturating_sub(*done));

@@ -14,7 +14,6 @@ use crate::{
     message::{
         answer::{self, AnswerBody},
         base_path::BasePath,
-        clock::now,
         peer::span_of,
     },
     operation::from_http,
@@ -82,7 +81,7 @@ impl App {
         chosen: &mut Option<Entry>,
         fallback: &mut Option<Entry>,
     ) -> Result<Response<AnswerBody>, Problem> {
-        let now = now();
+        let now = self.clock.now();
         let path = parts.uri.path();
         let (target, parameters) = match self.routes.find(path) {
             Ok(found) => found,

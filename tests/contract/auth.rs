@@ -26,6 +26,15 @@ on_both_engines! {
         assert!(world.app.rights.recall(None, Some("DEFAULT")).is_some());
     }
 
+    /// An identity provider instance is created with all its options, each of which would advance the security epoch.
+    async fn a_change_of_many_rows_advances_the_epoch_once(world: World) {
+        let types = world.all("IdpType").await;
+        let user_store = types.as_array().unwrap().iter().find(|one| one["name"] == "UserStore").unwrap();
+        let before = world.app.store.epoch().await.unwrap();
+        world.make("IdpInstance", json!({ "name": "new", "idpTypeId": user_store["id"] })).await;
+        assert_eq!(world.app.store.epoch().await.unwrap(), before + 1);
+    }
+
     /// `/metrics` requires current rights: a disabled client app, a removed role and a
     /// revoked token end the access at once.
     async fn metrics_are_shown_by_current_rights(world: World) {

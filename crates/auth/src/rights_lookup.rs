@@ -335,8 +335,8 @@ fn query_store(queries: &mut Queries<'_>, name: &str) {
         Ok(())
     });
     let text = format!(
-        "SELECT o.name, o.value FROM idp_instance i JOIN option_value o ON o.apply_to_idp_instance_id = i.id \
-         WHERE {condition}"
+        "SELECT o.name, o.value FROM option_value o \
+         WHERE o.apply_to_idp_instance_id = (SELECT i.id FROM idp_instance i WHERE {condition})"
     );
     queries.push(text, vec![key], |result, row| {
         result.options.insert(row.text(0)?.to_owned(), row.text(1)?.to_owned());

@@ -150,6 +150,16 @@ pub enum Mode {
     Long,
     /// A write.
     Write,
+    /// A write that advances the security epoch. On PostgreSQL one runs at a time: of two that run at once, one would fail by
+    /// the commit of the other and have to be repeated.
+    WriteRights,
+}
+
+impl Mode {
+    /// Whether the operation may change data.
+    pub const fn is_write(self) -> bool {
+        matches!(self, Self::Write | Self::WriteRights)
+    }
 }
 
 /// Figures of the store, for metrics.
@@ -360,7 +370,7 @@ impl Store {
         let (job, answer) = Job::new(name, epoch, operation);
         let ticket = job.ticket();
         match &self.engine {
-            Engine::Sqlite(sqlite) if mode == Mode::Write => sqlite.write(job, class)?,
+            Engine::Sqlite(sqlite) if mode.is_write() => sqlite.write(job, class)?,
             Engine::Sqlite(sqlite) => sqlite.read_long(job, class)?,
             Engine::Postgres(postgres) => postgres.run(job, mode, class)?,
         }
@@ -373,7 +383,7 @@ impl Store {
         // only a thread that panicked sends no result: its changes until then are unknown
         answer.unwrap_or_else(|_| {
             let why = "a thread of the store broke down".to_owned();
-            Err(if mode == Mode::Write { Error::Unknown(why) } else { Error::Unavailable(why) }.into())
+            Err(if mode.is_write() { Error::Unknown(why) } else { Error::Unavailable(why) }.into())
         })
     }
 
@@ -395,7 +405,7 @@ impl Store {
 
     fn queue(&self, mode: Mode) -> &Queue {
         match &self.engine {
-            Engine::Sqlite(sqlite) if mode == Mode::Write => &sqlite.writing,
+            Engine::Sqlite(sqlite) if mode.is_write() => &sqlite.writing,
             Engine::Sqlite(sqlite) => &sqlite.reading,
             Engine::Postgres(postgres) => &postgres.queue,
         }

@@ -138,7 +138,7 @@ impl Postgres {
     }
 
     pub fn run(&self, job: Job, mode: Mode, class: Class) -> Result<(), Error> {
-        if mode == Mode::Write && !self.writes {
+        if mode.is_write() && !self.writes {
             return Err(Error::Unavailable("the database was opened to be read".into()));
         }
         self.queue.push(job, mode, class)

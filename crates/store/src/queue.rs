@@ -57,7 +57,7 @@ impl JobKind {
     pub const fn of(class: Class, mode: Mode) -> Self {
         match (class, mode) {
             (Class::Heavy, _) => Self::Heavy,
-            (_, Mode::Write) => Self::Write,
+            (_, mode) if mode.is_write() => Self::Write,
             _ => Self::Read,
         }
     }
@@ -146,15 +146,14 @@ impl Queue {
     }
 
     /// Records the end of an operation, so that the next of its kind may begin.
-    pub fn done(&self, class: Class, is_bounded_write: bool) {
+    pub fn done(&self, class: Class, mode: Mode) {
         if class == Class::Background {
             return;
         }
-        let mode = if is_bounded_write { Mode::Write } else { Mode::Quick };
         self.note_progress(JobKind::of(class, mode));
-        if class == Class::Heavy || is_bounded_write {
+        if class == Class::Heavy || mode.is_write() {
             let mut queues = self.queues();
-            queues.note_done(class, is_bounded_write);
+            queues.note_done(class, mode);
             let woken = if queues.requests() > 0 { queues.idle(WorkerKind::Requests).pop() } else { None };
             drop(queues);
             wake(woken);
@@ -238,12 +237,13 @@ impl Queue {
     /// Refuses waiting and future operations: no thread is left to serve them.
     pub fn abort(&self) {
         let mut queues = self.queues();
-        let (heavy_running, writes_running) = (queues.heavy_running, queues.writes_running);
+        let ClassQueues { heavy_running, writes_running, is_changing_rights, .. } = *queues;
         let empty = ClassQueues {
             closing: true,
             is_aborted: true,
             heavy_running,
             writes_running,
+            is_changing_rights,
             ..ClassQueues::default()
         };
         let mut cancelled = std::mem::replace(&mut *queues, empty);

@@ -323,10 +323,16 @@ impl<'c> Tx<'c> {
     }
 
     /// Makes every process reload rights and settings before its next operation. Every change of a client,
-    /// role, store, key or option calls it.
+    /// role, store, key or option calls it; the first in a transaction counts.
     pub fn advance_epoch(&mut self) -> Result<(), Error> {
-        self.has_advanced_epoch = true;
+        if std::mem::replace(&mut self.has_advanced_epoch, true) {
+            return Ok(());
+        }
         self.queue_text("UPDATE security_epoch SET value = value + 1", Vec::new())
+    }
+
+    pub(crate) const fn has_advanced_epoch(&self) -> bool {
+        self.has_advanced_epoch
     }
 
     /// Fails with [`Error::Stale`], now or with the next read, when the epoch is not this one.

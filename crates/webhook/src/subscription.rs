@@ -396,7 +396,7 @@ pub fn store_reader_cursors(context: &Context, tx: &mut Tx<'_>, values: &[Value]
             coalesce((SELECT placed FROM event_trail WHERE trail = ?2), 0), \
             coalesce((SELECT p.event FROM event_trail t JOIN event_place p ON p.trail = t.trail AND p.position = t.placed \
             WHERE t.trail = ?2), 0), \
-            coalesce((SELECT max(event) FROM event_pending WHERE trail = ?2), 0) FROM event_subscription s \
+            coalesce((SELECT event FROM event_pending WHERE trail = ?2 ORDER BY event DESC LIMIT 1), 0) FROM event_subscription s \
             WHERE s.id = ?1 ON CONFLICT DO NOTHING";
         tx.queue(&StateTable::EventReader.insert(text), vec![Value::Id(id), trail.into()])?;
     }

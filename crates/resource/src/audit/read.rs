@@ -46,11 +46,9 @@ pub fn read_leaves(
 
 /// The position of the first entry from `start` on.
 pub fn next_leaf(tx: &mut Tx<'_>, store: i64, start: u64) -> Result<Option<u64>, Error> {
-    let text = "SELECT min(position) FROM audit_leaf WHERE store = ?1 AND position >= ?2";
-    let position = tx.one(text, &[Value::Int(store), number(start)], |row| {
-        if row.is_null(0)? { Ok(None) } else { read_position(row, 0).map(Some) }
-    });
-    position.map(Option::flatten)
+    let text =
+        "SELECT position FROM audit_leaf WHERE store = ?1 AND position >= ?2 ORDER BY position LIMIT 1";
+    tx.one(text, &[Value::Int(store), number(start)], |row| read_position(row, 0))
 }
 
 /// Reads entries in the given order, each with its JSON as in the API. Deleted ones are skipped. One row is in

@@ -235,7 +235,7 @@ impl Op {
 
     /// Whether it changes data.
     pub const fn writes(&self) -> bool {
-        matches!(self.mode(), Mode::Write)
+        self.mode().is_write()
     }
 
     /// The store mode.
@@ -244,7 +244,8 @@ impl Op {
             Action::Read if self.shape.reads.large => Mode::Long,
             Action::Read => Mode::Quick,
             Action::List => Mode::Long,
-            Action::Custom(custom) => custom.mode,
+            Action::Custom(custom) if !custom.mode.is_write() => custom.mode,
+            _ if self.shape.writes.bumps_epoch => Mode::WriteRights,
             _ => Mode::Write,
         }
     }

@@ -74,7 +74,8 @@ pub async fn heal(store: &Store, progress: Progress<'_>) -> Result<u64, Error> {
 /// Trees that have more leaves than their trails count: each with the number of its leaves.
 fn miscounted(tx: &mut Tx<'_>) -> Result<Vec<(i64, i64)>, Error> {
     let text = "SELECT store, leaves FROM (SELECT a.store, coalesce(t.leaves, 0) AS counted, \
-        (SELECT coalesce(max(l.position), -1) + 1 FROM audit_leaf l WHERE l.store = a.store) AS leaves \
+        coalesce((SELECT l.position + 1 FROM audit_leaf l WHERE l.store = a.store ORDER BY l.position DESC LIMIT 1), 0) \
+        AS leaves \
         FROM audit_tree a LEFT JOIN event_trail t ON t.trail = a.store) tree WHERE leaves > counted ORDER BY store";
     let mut trees = Vec::new();
     tx.query(text, &[], |row| {

@@ -167,8 +167,8 @@ impl Waiting {
         let mut end = count(tx, "SELECT leaves FROM event_trail WHERE trail = ?1")?.unwrap_or(0);
         if end < size {
             // a program before 0.2.0 appends leaves to the tree without counting them
-            end = count(tx, "SELECT coalesce(max(position), -1) + 1 FROM audit_leaf WHERE store = ?1")?
-                .unwrap_or(0);
+            let last = "SELECT position + 1 FROM audit_leaf WHERE store = ?1 ORDER BY position DESC LIMIT 1";
+            end = count(tx, last)?.unwrap_or(0);
         }
         let (mut entries, mut next) = (Vec::new(), size);
         tx.query(&format!("{PLACED} {BATCH}"), &[Value::Int(tree), number(size), number(end)], |row| {

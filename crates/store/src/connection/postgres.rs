@@ -41,10 +41,30 @@ pub const EXCHANGE: Duration = Duration::from_secs(35);
 /// A connection without traffic for this long counts as idle.
 const IDLE_AFTER: Duration = Duration::from_secs(1);
 
-/// How writes begin: concurrently, or exclusively. A table lock takes no snapshot, so a write sees all that was
-/// committed before it got the lock. Waiters get the lock in order.
-const WRITE: &str = "BEGIN ISOLATION LEVEL SERIALIZABLE; LOCK TABLE write_gate IN ROW SHARE MODE";
-const WRITE_EXCLUSIVE: &str = "BEGIN ISOLATION LEVEL SERIALIZABLE; LOCK TABLE write_gate IN EXCLUSIVE MODE";
+/// What a write waits for when it begins. A table lock takes no snapshot, so a write sees all that was committed before it got
+/// the lock. Waiters get the lock in order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Gate {
+    /// Exclusive writes.
+    Shared,
+    /// Exclusive writes, and others that advance the security epoch.
+    Rights,
+    /// All other writes.
+    Exclusive,
+}
+
+impl Gate {
+    const fn begin(self) -> &'static str {
+        match self {
+            Self::Shared => "BEGIN ISOLATION LEVEL SERIALIZABLE; LOCK TABLE write_gate IN ROW SHARE MODE",
+            // of the modes that conflict with themselves, the weakest: it does not conflict with ROW SHARE
+            Self::Rights => {
+                "BEGIN ISOLATION LEVEL SERIALIZABLE; LOCK TABLE write_gate IN SHARE UPDATE EXCLUSIVE MODE"
+            }
+            Self::Exclusive => "BEGIN ISOLATION LEVEL SERIALIZABLE; LOCK TABLE write_gate IN EXCLUSIVE MODE",
+        }
+    }
+}
 
 pub struct Session {
     runtime: Runtime,
@@ -154,7 +174,7 @@ impl Session {
     /// Whether the connection is closed, as far as received data shows. Before a read this is checked only
     /// where the connection was idle: the loss of one just used is detected on use, and a read is repeated.
     pub fn is_closed(&self, mode: Mode) -> bool {
-        if mode == Mode::Write || self.used.get().elapsed() > IDLE_AFTER {
+        if mode.is_write() || self.used.get().elapsed() > IDLE_AFTER {
             self.runtime.block_on(async {
                 tokio::task::yield_now().await;
                 tokio::task::yield_now().await;
@@ -198,15 +218,14 @@ impl Session {
     }
 
     /// Begins a transaction of this mode. A quick read has none, because its begin and end cost more than the
-    /// read. A write that is `exclusive` waits until no other runs.
-    pub fn begin(&mut self, mode: Mode, exclusive: bool) {
+    /// read.
+    pub fn begin(&mut self, mode: Mode, gate: Gate) {
         self.queued.clear();
         self.failed.set(false);
         let text = match mode {
             Mode::Quick => return,
             Mode::Long => "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY",
-            Mode::Write if exclusive => WRITE_EXCLUSIVE,
-            Mode::Write => WRITE,
+            Mode::Write | Mode::WriteRights => gate.begin(),
         };
         self.queued.push(Queued {
             statement: QueuedStatement::Plain(text),

@@ -8,7 +8,7 @@ use std::{
 use super::{Counters, servers::Servers};
 use crate::{
     Error, Health, Mode, Tx,
-    connection::postgres::{Session, opening::Backend},
+    connection::postgres::{Gate, Session, opening::Backend},
     job::Job,
     queue::{Next, Queue, WorkerKind},
     tx::{CommitOutcome, CommitProof, Engine},
@@ -35,6 +35,8 @@ pub struct Lane {
     queue: Arc<Queue>,
     counters: Arc<Counters>,
     session: Option<Session>,
+    /// Whether the running operation advances the security epoch, as declared or as an attempt of it did.
+    advances_epoch: bool,
     /// The connection's maximum age.
     age: Duration,
     /// How long an unused connection stays open.
@@ -44,7 +46,7 @@ pub struct Lane {
 impl Lane {
     pub fn new(kind: WorkerKind, servers: Arc<Servers>, queue: Arc<Queue>, counters: Arc<Counters>) -> Self {
         let age = Duration::from_mins(AGE.0 + random_below(AGE.1));
-        Self { kind, servers, queue, counters, session: None, age, idle: IDLE }
+        Self { kind, servers, queue, counters, session: None, advances_epoch: false, age, idle: IDLE }
     }
 
     pub fn run(mut self) {
@@ -59,7 +61,7 @@ impl Lane {
             };
             let span = waiting.job.span();
             let outcome = span.in_scope(|| self.repeat(&mut waiting.job, waiting.mode));
-            let (class, is_bounded_write) = (waiting.class, waiting.is_bounded_write());
+            let (class, mode) = (waiting.class, waiting.mode);
             self.note_counts();
             waiting.job.finish(outcome);
             // the result does not wait for the end of a reading transaction
@@ -68,7 +70,7 @@ impl Lane {
             if !ended || is_old {
                 self.session = None;
             }
-            self.queue.done(class, is_bounded_write);
+            self.queue.done(class, mode);
         }
     }
 
@@ -84,9 +86,15 @@ impl Lane {
 
     fn repeat(&mut self, job: &mut Job, mode: Mode) -> Result<(), Error> {
         let mut attempt = 0;
+        self.advances_epoch = mode == Mode::WriteRights;
         loop {
             attempt += 1;
-            let outcome = self.attempt(job, mode, attempt > CONCURRENT_ATTEMPTS);
+            let gate = match self.advances_epoch {
+                _ if attempt > CONCURRENT_ATTEMPTS => Gate::Exclusive,
+                true => Gate::Rights,
+                false => Gate::Shared,
+            };
+            let outcome = self.attempt(job, mode, gate);
             // an idle connection closed by the server is detected only on use
             let lost = matches!(outcome, Err(Error::Unavailable(_))) && attempt == 1;
             if !(lost || matches!(outcome, Err(Error::Retry))) || attempt >= ATTEMPTS {
@@ -96,7 +104,7 @@ impl Lane {
         }
     }
 
-    fn attempt(&mut self, job: &mut Job, mode: Mode, exclusively: bool) -> Result<(), Error> {
+    fn attempt(&mut self, job: &mut Job, mode: Mode, gate: Gate) -> Result<(), Error> {
         if self.servers.health() == Health::Unavailable {
             self.session = None;
             return Err(Error::Unavailable("the database does not answer".into()));
@@ -105,14 +113,15 @@ impl Lane {
             self.session = Some(self.servers.open_and_clean_up()?);
         }
         let Some(session) = &mut self.session else { return Err(Error::Retry) };
-        if mode == Mode::Write && session.backend.timeline.is_none() {
+        if mode.is_write() && session.backend.timeline.is_none() {
             // the host name may resolve to another address by now
             self.session = None;
             return Err(Error::Unavailable("the server is a standby: it takes no writes".into()));
         }
-        session.begin(mode, exclusively);
+        session.begin(mode, gate);
         let mut tx = Tx::new(Engine::Postgres(session));
         let ran = job.run(&mut tx);
+        self.advances_epoch |= tx.has_advanced_epoch();
         let (proof, finished) = (tx.take_commit_proof(), tx.take_commit_outcome());
         let commits = match ran {
             Ok(commits) => commits,
@@ -124,7 +133,7 @@ impl Lane {
                 return Err(error);
             }
         };
-        if mode != Mode::Write {
+        if !mode.is_write() {
             // a result from cached rights must be confirmed against the current epoch
             return session.check_epoch();
         }

@@ -45,6 +45,8 @@ pub struct ClassQueues {
     pub background_threads: Idle,
     pub heavy_running: usize,
     pub writes_running: usize,
+    /// Whether a [`Mode::WriteRights`] runs. Another would only wait for it, and keep a connection meanwhile.
+    pub is_changing_rights: bool,
     /// The end of the last heavy operation of the single thread.
     pub heavy_ended: Option<Instant>,
     pub closing: bool,
@@ -103,22 +105,36 @@ impl ClassQueues {
         if class == Class::Heavy && self.heavy_running >= bounds.heavy {
             return None;
         }
-        let all = class == Class::Background || self.writes_running < bounds.writes;
+        let is_background = class == Class::Background;
+        let may_write = self.writes_running < bounds.writes;
+        let may_change_rights = may_write && !self.is_changing_rights;
+        let may_run = |mode: Mode| match mode {
+            _ if is_background => true,
+            Mode::WriteRights => may_change_rights,
+            Mode::Write => may_write,
+            Mode::Quick | Mode::Long => true,
+        };
         let mut queue = self.queue(class).iter().enumerate();
-        let (at, waiting) = queue.find(|(_, waiting)| all || waiting.mode != Mode::Write)?;
+        let (at, waiting) = queue.find(|(_, waiting)| may_run(waiting.mode))?;
         Some((waiting.job.since, at))
     }
 
     fn remove(&mut self, class: Class, at: usize) -> Option<QueuedJob> {
         let waiting = self.queue(class).remove(at)?;
-        self.heavy_running += usize::from(class == Class::Heavy);
-        self.writes_running += usize::from(waiting.is_bounded_write());
+        if class != Class::Background {
+            self.heavy_running += usize::from(class == Class::Heavy);
+            self.writes_running += usize::from(waiting.mode.is_write());
+            self.is_changing_rights |= waiting.mode == Mode::WriteRights;
+        }
         Some(waiting)
     }
 
-    pub fn note_done(&mut self, class: Class, is_bounded_write: bool) {
-        self.heavy_running -= usize::from(class == Class::Heavy);
-        self.writes_running -= usize::from(is_bounded_write);
+    pub fn note_done(&mut self, class: Class, mode: Mode) {
+        if class != Class::Background {
+            self.heavy_running -= usize::from(class == Class::Heavy);
+            self.writes_running -= usize::from(mode.is_write());
+            self.is_changing_rights &= mode != Mode::WriteRights;
+        }
     }
 
     /// The next operation whose caller still waits.
@@ -128,7 +144,7 @@ impl ClassQueues {
             if waiting.job.begin() {
                 return Some(waiting);
             }
-            self.note_done(waiting.class, waiting.is_bounded_write());
+            self.note_done(waiting.class, waiting.mode);
         }
     }
 
@@ -145,12 +161,5 @@ impl ClassQueues {
             cancelled.extend(removed);
         }
         cancelled
-    }
-}
-
-impl QueuedJob {
-    /// Whether the operation is a write that counts towards the bound of running writes.
-    pub fn is_bounded_write(&self) -> bool {
-        self.mode == Mode::Write && self.class != Class::Background
     }
 }

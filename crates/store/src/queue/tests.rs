@@ -53,7 +53,7 @@ fn heavy_operations_leave_slots_for_others() {
     assert_eq!(queue.take_now(WorkerKind::Requests).map(|it| it.job.name), Some("a"));
     assert_eq!(queue.take_now(WorkerKind::Requests).map(|it| it.job.name), Some("c"));
     assert!(queue.take_now(WorkerKind::Requests).is_none());
-    queue.done(Class::Heavy, true);
+    queue.done(Class::Heavy, Mode::Write);
     assert_eq!(queue.take_now(WorkerKind::Requests).map(|it| it.job.name), Some("b"));
 }
 
@@ -215,6 +215,22 @@ fn writes_leave_slots_for_reads() {
     assert_eq!(take(&queue, WorkerKind::Requests), Some("a"));
     assert_eq!(take(&queue, WorkerKind::Requests), Some("read"));
     assert_eq!(queue.take_now(WorkerKind::Requests).map(|it| it.job.name), None);
-    queue.done(Class::Ordinary, true);
+    queue.done(Class::Ordinary, Mode::Write);
+    assert_eq!(take(&queue, WorkerKind::Requests), Some("b"));
+}
+
+/// Of two changes of rights one would fail by the commit of the other: the second waits, and needs no thread meanwhile.
+#[test]
+fn one_change_of_rights_runs_at_a_time() {
+    let queue = bounded(10, 10, true);
+    for (name, mode) in [("a", Mode::WriteRights), ("b", Mode::WriteRights), ("c", Mode::Write)] {
+        let (job, _answer) = Job::new(name, None, |_| Ok::<(), Error>(()));
+        queue.push(job, mode, Class::Ordinary).unwrap();
+    }
+    assert_eq!(take(&queue, WorkerKind::Requests), Some("a"));
+    assert_eq!(take(&queue, WorkerKind::Requests), Some("c"));
+    queue.done(Class::Ordinary, Mode::Write);
+    assert!(queue.take_now(WorkerKind::Requests).is_none());
+    queue.done(Class::Ordinary, Mode::WriteRights);
     assert_eq!(take(&queue, WorkerKind::Requests), Some("b"));
 }

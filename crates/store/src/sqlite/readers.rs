@@ -57,7 +57,7 @@ impl Reader {
                 Next::Run(mut waiting) => {
                     let outcome = self.read(&mut waiting.job);
                     waiting.job.finish(outcome);
-                    self.queue.done(waiting.class, false);
+                    self.queue.done(waiting.class, waiting.mode);
                 }
                 Next::Idle => self.connection = None,
                 Next::Closed => return,

@@ -242,7 +242,7 @@ impl Running<'_> {
                 Some(claim) if answer.chunk.is_some() => claim.renew(tx, call.context.now)?,
                 _ => {}
             }
-            if mode == Mode::Write {
+            if mode.is_write() {
                 finish(&mut call, tx)?;
             }
             Ok((answer, body))

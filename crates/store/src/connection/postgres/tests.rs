@@ -4,7 +4,7 @@ use std::{sync::LazyLock, time::Duration};
 
 use tokio::sync::watch;
 
-use super::{EXCHANGE, STATEMENTS, Session, address, opening::SETTINGS};
+use super::{EXCHANGE, Gate, STATEMENTS, Session, address, opening::SETTINGS};
 use crate::{Error, Mode};
 
 /// It lives as long as the sessions, which would end with it.
@@ -60,7 +60,7 @@ fn an_exchange_times_out() {
     };
     assert!(why.contains("did not answer in time") && session.is_closed(Mode::Write), "{why}");
     let mut session = open();
-    session.begin(Mode::Long, false);
+    session.begin(Mode::Long, Gate::Shared);
     session.queue(sleep, Vec::new()).unwrap();
     session.patience = Duration::from_millis(50);
     let Err(Error::Unknown(why)) = session.commit() else { panic!("it is not waited for") };

@@ -144,7 +144,9 @@ pub fn growth(results: &Results) -> String {
     for (names, unit) in kinds {
         for (workload, title) in columns {
             let lines = ENGINES.into_iter().map(|engine| {
-                let points = sizes.iter().filter_map(|users| {
+                let run = |users: u64| results.run_of(workload, engine, users);
+                let of_last_run = |users: &&u64| run(**users) == sizes.last().and_then(|last| run(*last));
+                let points = sizes.iter().filter(of_last_run).filter_map(|users| {
                     let of = |name| results.median(workload, engine, *users, name);
                     Some(((*users as f64).log10(), names.into_iter().find_map(of)?))
                 });

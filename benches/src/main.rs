@@ -212,13 +212,7 @@ async fn interrupted() -> Result<()> {
 
 fn rewrite_report(folder: &Path) -> Result<()> {
     let mut results = Results::default();
-    let file = folder.join(report::RESULTS);
-    results.merge_earlier(&file)?;
-    let text = fs::read_to_string(file)?;
-    let earlier: serde_json::Value = serde_json::from_str(&text)?;
-    let machine = earlier.get("machine").and_then(|machine| machine.as_object()).into_iter().flatten();
-    results.machine =
-        machine.map(|(name, value)| (name.clone(), value.as_str().unwrap_or_default().to_owned())).collect();
+    results.merge_earlier(&folder.join(report::RESULTS))?;
     report::write(&results, folder)
 }
 
@@ -251,7 +245,7 @@ async fn measure(options: &Options) -> Result<()> {
     let scratch = Scratch(std::env::temp_dir().join(format!("chancery-bench-{}", std::process::id())));
     fs::create_dir_all(&scratch.0)?;
     let seeds = Seeds::new(&storage, &scratch.0, &program).await?;
-    let mut results = Results { machine: machine(options), ..Results::default() };
+    let mut results = Results { runs: vec![facts(options)], ..Results::default() };
     let largest = options.users.iter().max().copied().unwrap_or(0);
     for users in &options.users {
         let outcome =
@@ -376,8 +370,8 @@ async fn run_workloads(
     Ok(())
 }
 
-/// Facts about the machine that the figures were measured on.
-fn machine(options: &Options) -> BTreeMap<String, String> {
+/// Facts about this run and the machine that it measures on.
+fn facts(options: &Options) -> BTreeMap<String, String> {
     let file = |path: &str| fs::read_to_string(path).unwrap_or_default();
     let line = |text: &str, name: &str| {
         let field = text.lines().find(|line| line.starts_with(name));
@@ -385,8 +379,8 @@ fn machine(options: &Options) -> BTreeMap<String, String> {
             .and_then(|line| line.split_once(':'))
             .map_or_else(String::new, |(_, value)| value.trim().to_owned())
     };
-    let output = |program: &str, argument: &str| {
-        let output = std::process::Command::new(program).arg(argument).output();
+    let output = |program: &str, arguments: &[&str]| {
+        let output = std::process::Command::new(program).args(arguments).output();
         output.map_or_else(
             |_| String::new(),
             |output| String::from_utf8_lossy(&output.stdout).trim().to_owned(),
@@ -394,12 +388,13 @@ fn machine(options: &Options) -> BTreeMap<String, String> {
     };
     let cores = std::thread::available_parallelism().map_or(0, std::num::NonZero::get);
     [
+        ("date", output("date", &["-u", "+%F"])),
         ("processor", line(&file("/proc/cpuinfo"), "model name")),
         ("cores", cores.to_string()),
         ("memory", line(&file("/proc/meminfo"), "MemTotal")),
-        ("kernel", output("uname", "-r")),
-        ("node", output("node", "--version")),
-        ("postgres", output("psql", "--version")),
+        ("kernel", output("uname", &["-r"])),
+        ("node", output("node", &["--version"])),
+        ("postgres", output("psql", &["--version"])),
         ("sqlite", rusqlite::version().to_owned()),
         ("seconds", options.seconds.to_string()),
         ("rounds", options.rounds.to_string()),

@@ -317,7 +317,12 @@ impl Aim {
                 Some(of(self.workload)? / of(other)?)
             }
             Against::Fewest => {
-                let fewest = *results.sizes().first().filter(|fewest| **fewest != users)?;
+                // another run had another machine, or another state of it
+                let run = |users| results.run_of(self.workload, self.engine, users);
+                let fewest = *results.sizes().iter().find(|size| run(**size).is_some())?;
+                if fewest == users || run(fewest) != run(users) {
+                    return None;
+                }
                 let of = |users| results.median(self.workload, self.engine, users, self.figure);
                 Some(of(users)? / of(fewest)?)
             }
@@ -352,7 +357,7 @@ impl Aim {
 /// The performance of the server: each figure that has an aim, with the reason where it falls short.
 pub fn performance(results: &Results) -> String {
     let mut out = String::from(HEAD);
-    write_machine(results, &mut out);
+    write_runs(results, &mut out);
     out.push_str("\n## Aims\n\n| workload | engine | figure | aim |");
     let sizes = results.sizes();
     for users in &sizes {
@@ -367,10 +372,19 @@ pub fn performance(results: &Results) -> String {
     out
 }
 
-fn write_machine(results: &Results, out: &mut String) {
-    for (name, value) in &results.machine {
-        let _ = writeln!(out, "- {name}: {value}");
+/// The facts of each run, and what marks its figures.
+fn write_runs(results: &Results, out: &mut String) {
+    for (index, facts) in results.runs.iter().enumerate() {
+        let facts: Vec<String> = facts.iter().map(|(name, value)| format!("{name}: {value}")).collect();
+        let mark = mark(results, index);
+        let figures = if mark.is_empty() { "Figures without a mark" } else { "Figures marked" };
+        let _ = writeln!(out, "- {figures}{mark}: {}", facts.join("; "));
     }
+}
+
+/// What marks a figure of a run: nothing where it is the last.
+fn mark(results: &Results, run: usize) -> String {
+    if run + 1 == results.runs.len() { String::new() } else { format!(" [{}]", run + 1) }
 }
 
 /// The row of an aim; nothing if it was not measured.
@@ -387,12 +401,15 @@ fn write_aim(results: &Results, aim: &Aim, out: &mut String) {
             continue;
         };
         let (bound_text, verdict) = aim.evaluate(results, *users, value);
+        let mark = results
+            .run_of(aim.workload, aim.engine, *users)
+            .map_or_else(String::new, |run| mark(results, run));
         if matches!(aim.bound, Bound::ByDisk(..)) {
             // each size was measured on the disk of its own time
-            let _ = write!(cells, " {}{verdict}: {bound_text} |", short(value));
+            let _ = write!(cells, " {}{mark}{verdict}: {bound_text} |", short(value));
             bound = String::from("2.9 to 7");
         } else {
-            let _ = write!(cells, " {}{verdict} |", short(value));
+            let _ = write!(cells, " {}{mark}{verdict} |", short(value));
             bound = bound_text;
         }
     }
@@ -404,7 +421,7 @@ pub fn markdown(results: &Results) -> String {
     let mut out = String::from(
         "# What was measured\n\nMade by `chancery-bench`; do not edit. [performance.md](../performance.md) compares figures with their aims.\n\n",
     );
-    write_machine(results, &mut out);
+    write_runs(results, &mut out);
     out.push_str("\n## Figures\n\nMedians of the rounds. `_us` and `_ms` are times, `cpu_us` is the server's CPU for one operation \
         (one row where many are read or written), `db_cpu_us` that of PostgreSQL's processes.\n\n");
     for workload in results.workloads() {
@@ -450,7 +467,8 @@ fn write_figures(results: &Results, workload: &str, out: &mut String) {
         let cell =
             |name: &&str| results.median(workload, engine, users, name).map_or_else(String::new, short);
         let cells: Vec<String> = names.iter().map(cell).collect();
-        let _ = writeln!(out, "| {} | {engine} | {} |", grouped(users), cells.join(" | "));
+        let mark = results.run_of(workload, engine, users).map_or_else(String::new, |run| mark(results, run));
+        let _ = writeln!(out, "| {}{mark} | {engine} | {} |", grouped(users), cells.join(" | "));
     }
     out.push('\n');
 }

@@ -23,6 +23,8 @@ pub struct Sample {
     pub engine: String,
     /// The number of seeded users.
     pub users: u64,
+    /// The run that measured it, as an index.
+    pub run: usize,
     /// The interleaved round, from 0.
     pub round: u64,
     /// The measured figures.
@@ -43,9 +45,9 @@ pub struct Timeline {
 /// All results.
 #[derive(Default)]
 pub struct Results {
-    /// Facts about the machine, by name.
-    pub machine: BTreeMap<String, String>,
-    /// The runs.
+    /// The runs, the current one last: facts about each and its machine, by name.
+    pub runs: Vec<BTreeMap<String, String>>,
+    /// What they measured.
     pub samples: Vec<Sample>,
     /// The long runs.
     pub timelines: Vec<Timeline>,
@@ -69,15 +71,27 @@ impl Results {
             figures.iter().map(|(name, value)| format!("{name}={}", short(*value))).collect();
         eprintln!("{users:>8} {workload:<34} {engine:<9} {}", texts.join(" "));
         let (workload, engine) = (workload.to_owned(), engine.to_owned());
-        self.samples.push(Sample { workload, engine, users, round, figures });
+        let run = self.runs.len().saturating_sub(1);
+        self.samples.push(Sample { workload, engine, users, run, round, figures });
     }
 
-    fn rounds(&self, workload: &str, engine: &str, users: u64, figure: &str) -> BTreeMap<u64, f64> {
+    /// The run that measured a workload.
+    pub fn run_of(&self, workload: &str, engine: &str, users: u64) -> Option<usize> {
+        let of = |sample: &&Sample| {
+            sample.workload == workload && sample.engine == engine && sample.users == users
+        };
+        Some(self.samples.iter().find(of)?.run)
+    }
+
+    /// The figures by run and round.
+    fn rounds(&self, workload: &str, engine: &str, users: u64, figure: &str) -> BTreeMap<(usize, u64), f64> {
         let of = |sample: &&Sample| {
             sample.workload == workload && sample.engine == engine && sample.users == users
         };
         let matching = self.samples.iter().filter(of);
-        matching.filter_map(|sample| Some((sample.round, *sample.figures.get(figure)?))).collect()
+        matching
+            .filter_map(|sample| Some(((sample.run, sample.round), *sample.figures.get(figure)?)))
+            .collect()
     }
 
     /// The median of a figure over the rounds.
@@ -120,7 +134,7 @@ impl Results {
             .map(|sample| {
                 json!({
                     "workload": sample.workload, "engine": sample.engine, "users": sample.users,
-                    "round": sample.round, "figures": sample.figures,
+                    "run": sample.run, "round": sample.round, "figures": sample.figures,
                 })
             })
             .collect();
@@ -129,7 +143,7 @@ impl Results {
             .iter()
             .map(|line| json!({ "engine": line.engine, "users": line.users, "pieces": line.intervals }))
             .collect();
-        json!({ "machine": self.machine, "samples": samples, "timelines": timelines })
+        json!({ "runs": self.runs, "samples": samples, "timelines": timelines })
     }
 
     /// Adds the samples of an earlier run whose workload, engine and size were not measured again.
@@ -141,6 +155,13 @@ impl Results {
             let members = value.as_object().into_iter().flatten();
             members.filter_map(|(name, value)| Some((name.clone(), value.as_f64()?))).collect()
         };
+        let facts = |run: &Value| -> BTreeMap<String, String> {
+            run.as_object().into_iter().flatten().map(|(name, _)| (name.clone(), text(run, name))).collect()
+        };
+        let mut runs: Vec<_> = list_of(&earlier, "runs").map(facts).collect();
+        for sample in &mut self.samples {
+            sample.run += runs.len();
+        }
         let mut merged = Vec::new();
         for value in list_of(&earlier, "samples") {
             let (workload, engine) = (text(value, "workload"), text(value, "engine"));
@@ -149,11 +170,15 @@ impl Results {
                 |new: &Sample| new.workload == workload && new.engine == engine && new.users == users;
             if !self.samples.iter().any(is_same_run) {
                 let round = value["round"].as_u64().unwrap_or(0);
-                merged.push(Sample { workload, engine, users, round, figures: read(&value["figures"]) });
+                let run = value["run"].as_u64().and_then(|run| usize::try_from(run).ok()).unwrap_or(0);
+                merged.push(Sample { workload, engine, users, run, round, figures: read(&value["figures"]) });
             }
         }
         merged.append(&mut self.samples);
         self.samples = merged;
+        runs.append(&mut self.runs);
+        self.runs = runs;
+        self.forget_unused_runs();
         for value in list_of(&earlier, "timelines") {
             let (engine, users) = (text(value, "engine"), value["users"].as_u64().unwrap_or(0));
             if !self.timelines.iter().any(|new| new.engine == engine && new.users == users) {
@@ -162,6 +187,21 @@ impl Results {
             }
         }
         Ok(())
+    }
+}
+
+impl Results {
+    /// Drops runs of which nothing is left but the last one.
+    fn forget_unused_runs(&mut self) {
+        for run in (0..self.runs.len().saturating_sub(1)).rev() {
+            if self.samples.iter().any(|sample| sample.run == run) {
+                continue;
+            }
+            self.runs.remove(run);
+            for sample in self.samples.iter_mut().filter(|sample| sample.run > run) {
+                sample.run -= 1;
+            }
+        }
     }
 }
 
@@ -181,5 +221,42 @@ pub fn short(value: f64) -> String {
         format!("{value:.2}")
     } else {
         format!("{value:.3}")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Results, figures};
+
+    fn measured(date: &str, workload: &str, rate: f64) -> Results {
+        let run = [("date".to_owned(), date.to_owned())].into();
+        let mut results = Results { runs: vec![run], ..Results::default() };
+        results.add(workload, "sqlite", 1_000, 0, figures([("rate", rate)]));
+        results
+    }
+
+    /// What was measured again replaces what an earlier run measured; the rest stays, with the facts of its run.
+    #[test]
+    fn samples_of_an_earlier_run_stay_until_they_are_measured_again() {
+        let folder = std::env::temp_dir().join(format!("chancery-bench-merge-{}", std::process::id()));
+        let save = |mut results: Results| {
+            results.merge_earlier(&folder).unwrap();
+            std::fs::write(&folder, results.json().to_string()).unwrap();
+            results
+        };
+        let mut first = measured("2026-01-01", "read", 1.0);
+        first.add("create", "sqlite", 1_000, 0, figures([("rate", 2.0)]));
+        save(first);
+        let both = save(measured("2026-01-02", "read", 3.0));
+        assert_eq!((both.runs.len(), both.samples.len()), (2, 2));
+        assert_eq!(both.median("read", "sqlite", 1_000, "rate"), Some(3.0));
+        assert_eq!(both.run_of("read", "sqlite", 1_000), Some(1));
+        assert_eq!(both.run_of("create", "sqlite", 1_000), Some(0));
+        let last = save(measured("2026-01-03", "create", 4.0));
+        assert_eq!(
+            last.runs.iter().map(|run| run["date"].as_str()).collect::<Vec<_>>(),
+            ["2026-01-02", "2026-01-03"]
+        );
+        std::fs::remove_file(folder).unwrap();
     }
 }

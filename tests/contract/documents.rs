@@ -1,7 +1,9 @@
 //! The OpenAPI documents: a change of the interface is a visible difference.
 
+use std::{collections::BTreeMap, fmt::Write as _};
+
 use chancery::services;
-use chancery_resource::ROLES;
+use chancery_resource::{Permit, ROLES};
 use chancery_testkit::on_both_engines;
 use chancery_web::event_rows;
 
@@ -47,6 +49,39 @@ fn about_roles() -> String {
         | Role | Given at | Implied by | Lowest role for |\n|---|---|---|---|\n"
         .to_owned()
         + &lines.collect::<String>()
+        + &about_operations()
+}
+
+/// Who may call an operation, by the lowest roles.
+fn callers_of(permit: Permit) -> String {
+    match permit {
+        Permit::Public => return "anyone, with a proof in the body".to_owned(),
+        Permit::Person => return "the person, with the person's own token".to_owned(),
+        Permit::Oneself => return "the person; administrators whose scope covers the person".to_owned(),
+        _ => {}
+    }
+    let roles = ROLES.iter().filter(|line| line.permits.contains(&permit));
+    roles.map(|line| line.role.name()).collect::<Vec<_>>().join(", ")
+}
+
+/// The operations of each resource by who may call them, for each service of version 2.
+fn about_operations() -> String {
+    let mut text = "\n## Operations\n\n\
+        Who may call each operation of version 2: the roles named here, where they cover the item, and those that imply them. Beyond it an\n\
+        operation refuses what would give more rights than its caller has ([the rules](contract/roles.md)).\n"
+        .to_owned();
+    for service in services().iter().filter(|service| service.version == "v2") {
+        let mut operations: BTreeMap<(&str, String), Vec<&str>> = BTreeMap::new();
+        for op in service.all() {
+            operations.entry((op.shape.name, callers_of(op.permit))).or_default().push(op.name);
+        }
+        write!(text, "\n### {}\n\n| Resource | Lowest role | Operations |\n|---|---|---|\n", service.name)
+            .unwrap();
+        for ((resource, callers), names) in operations {
+            writeln!(text, "| {resource} | {callers} | {} |", names.join(", ")).unwrap();
+        }
+    }
+    text
 }
 
 #[test]

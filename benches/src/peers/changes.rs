@@ -8,10 +8,11 @@ use super::rows::{Cell, Template};
 use crate::people;
 
 /// The tables that changes write to, referenced tables first, with the column that numbers their rows.
-pub const NUMBERED_TABLES: [(&str, &str); 7] = [
+pub const NUMBERED_TABLES: [(&str, &str); 8] = [
     ("client_app", "rid"),
     ("idp_instance", "rid"),
     ("client_app_secret", "rid"),
+    ("client_app_scope", "rid"),
     ("option_value", "rid"),
     ("user_account", "rid"),
     ("audit_entry", "rid"),
@@ -80,6 +81,7 @@ fn renewed(table: &str, column: &str, cell: &Cell, index: usize, number: u64, id
         ("group_member", "user_rid", _) => integer(1 + number / GROUPS % MEMBERS),
         ("client_app_secret", "digest", _) => Cell::Bytes(number.to_be_bytes().repeat(4)),
         // a change's own row gets a new name; the rows that came with it differ by their owner
+        (_, "key", Cell::Text(_)) if index == 0 => Cell::Text(format!("peer-{number:x}")),
         (_, "name" | "name_key" | "store_name_key" | "login_name" | "login_name_key", Cell::Text(_))
             if index == 0 =>
         {

@@ -89,7 +89,7 @@ async fn make_fixture(target: &Target) -> Result<Fixture> {
     let members = (0..GROUP_COUNT * MEMBERS_PER_GROUP).map(|_| AtomicBool::new(false)).collect();
     let fixture = Fixture { apps, tenant, idp_type, groups, members };
     for _ in 0..INSTANCE_COUNT {
-        let (method, path, body) = fixture.change(3, &mut Random::new(0));
+        let (method, path, body) = fixture.change(3, &[], &mut Random::new(0));
         target.call(method, &path, body.as_bytes(), 201).await?;
     }
     Ok(fixture)
@@ -103,11 +103,16 @@ fn next() -> u64 {
 }
 
 impl Fixture {
-    /// The change of a kind: method, path, body.
-    fn change(&self, change_kind: u64, random: &mut Random) -> (&'static str, String, String) {
+    /// The change of a kind, where it is about a client app of one of these: method, path, body.
+    fn change(
+        &self,
+        change_kind: u64,
+        apps: &[Value],
+        random: &mut Random,
+    ) -> (&'static str, String, String) {
         let name = format!("a{}", next());
-        let app =
-            usize::try_from(random.below(APP_COUNT)).ok().and_then(|index| self.apps.get(index)?.get("id"));
+        let index = usize::try_from(random.below(apps.len().max(1) as u64)).unwrap_or(0);
+        let app = apps.get(index).and_then(|app| app.get("id"));
         let (path, body) = match change_kind {
             0 => (format!("{BASE}/ClientApp"), json!({ "name": name })),
             1 => (format!("{BASE}/ClientAppSecret"), json!({ "clientAppId": app })),
@@ -139,7 +144,7 @@ fn maker(fixture: &Arc<Fixture>, target: &Target) -> Maker {
     let (fixture, target) = (Arc::clone(fixture), target.clone());
     Arc::new(move |random: &mut Random, out: &mut Vec<u8>| {
         let change_kind = random.below(KINDS);
-        let (method, path, body) = fixture.change(change_kind, random);
+        let (method, path, body) = fixture.change(change_kind, &fixture.apps, random);
         target.write(method, &path, body.as_bytes(), out);
     })
 }
@@ -168,11 +173,15 @@ impl Rows {
 
 /// Makes one change of each kind, and reads back the rows that the server wrote for it.
 async fn record_changes(target: &Target, fixture: &Fixture, rows: &Rows) -> Result<Vec<Change>> {
-    let mut changes = Vec::new();
+    let (mut changes, mut apps) = (Vec::new(), Vec::new());
     for kind in 0..KINDS - 1 {
         let last_numbers = rows.last_numbers().await?;
-        let (method, path, body) = fixture.change(kind, &mut Random::new(0));
-        target.call(method, &path, body.as_bytes(), 201).await?;
+        let (method, path, body) = fixture.change(kind, &apps, &mut Random::new(0));
+        let created = target.call(method, &path, body.as_bytes(), 201).await?;
+        if kind == 0 {
+            // the engine alone has no other app
+            apps.push(serde_json::from_slice(&created)?);
+        }
         changes.push(rows.change_since(&last_numbers).await?);
     }
     let user = changes.last().ok_or_else(|| fault("there are no changes"))?.clone();

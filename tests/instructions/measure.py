@@ -1,4 +1,4 @@
-"""Counts the instructions of requests to a server that runs under callgrind, and compares them with a file.
+"""Counts the instructions and allocations of requests to a server that runs under callgrind, and compares them with a file.
 
 measure.py PID OUTPUT COUNTS [--update]
 
@@ -29,6 +29,10 @@ USERS = "/api/userstore/v2/default/administration/User"
 WARM, ROUNDS, COUNTED = 30, 12, 10
 # The part by which a count may differ. Jobs follow a create, and work on it at different times.
 TOLERANCE, TOLERANCE_OF = 0.03, {"create a user": 0.2}
+# What allocates memory: for the program by mimalloc, for SQLite and the cryptography by the C library.
+ALLOCATORS = {
+    "mi_malloc", "mi_malloc_aligned", "mi_zalloc", "mi_zalloc_aligned", "mi_realloc", "mi_realloc_aligned", "malloc", "calloc", "realloc",
+}
 
 connection = http.client.HTTPConnection(urlsplit(BASE).netloc, timeout=600)
 
@@ -135,36 +139,54 @@ def measure(pid, output):
             request(number)
         dump(pid, output)
         begins = range(WARM, WARM + ROUNDS * COUNTED, COUNTED)
-        counts[name] = min(count(pid, output, request, range(begin, begin + COUNTED)) for begin in begins)
-        print(f"{counts[name]:>10,}  {name}", flush=True)
+        rounds = [count(pid, output, request, range(begin, begin + COUNTED)) for begin in begins]
+        counts[name] = tuple(map(min, zip(*rounds)))
+        print("{:>10,} {:>6,}  {}".format(*counts[name], name), flush=True)
     return counts
 
 
 def count(pid, output, request, numbers):
-    """The instructions of one request, on average."""
+    """The instructions and allocations of one request, on average."""
     for number in numbers:
         request(number)
-    return dump(pid, output) // len(numbers)
+    return tuple(total // len(numbers) for total in dump(pid, output))
 
 
 def dump(pid, output):
-    """The instructions since the last dump."""
+    """The instructions and allocations since the last dump."""
     control(pid, "-d", "count")
     dumps = sorted(output.parent.glob(output.name + ".*"), key=lambda file: file.stat().st_mtime_ns)
-    total = int(re.search(r"^totals: (\d+)", dumps[-1].read_text(), re.MULTILINE)[1])
+    text = dumps[-1].read_text()
     for file in dumps:
         file.unlink()
+    return int(re.search(r"^totals: (\d+)", text, re.MULTILINE)[1]), allocations(text)
+
+
+def allocations(profile):
+    """The calls of allocators, except those that they make themselves. A name is spelt out once in a profile."""
+    names, caller, callee, total = {}, "", "", 0
+    for line in profile.splitlines():
+        if match := re.match(r"(c?fn)=(\(\d+\))(?: (.*))?$", line):
+            name = names.setdefault(match[2], match[3] or "")
+            if match[1] == "fn":
+                caller = name
+            else:
+                callee = name
+        elif line.startswith("calls=") and callee in ALLOCATORS and caller not in ALLOCATORS and not caller.startswith("_mi_"):
+            total += int(line.removeprefix("calls=").split()[0])
     return total
 
 
 def compare(counts, stored):
     failed = False
-    for name, count in counts.items():
-        before = stored.get(name)
-        if before is None or abs(count - before) > TOLERANCE_OF.get(name, TOLERANCE) * before:
-            change = "has no line" if before is None else f"{(count / before - 1) * 100:+.1f} %, from {before:,}"
-            print(f"FAILED  {name}: {count:,} instructions, {change}")
-            failed = True
+    for name, both in counts.items():
+        before = stored.get(name, (0, 0))
+        for count, previous, what in zip(both, before, ("instructions", "allocations")):
+            # a few allocations are those of a job
+            if abs(count - previous) > max(TOLERANCE_OF.get(name, TOLERANCE) * previous, 3):
+                change = f"{(count / previous - 1) * 100:+.1f} %, from {previous:,}" if previous else "has no line"
+                print(f"FAILED  {name}: {count:,} {what}, {change}")
+                failed = True
     return failed
 
 
@@ -172,10 +194,10 @@ def main():
     pid, output, file = sys.argv[1], Path(sys.argv[2]), Path(sys.argv[3])
     counts = measure(pid, output)
     if sys.argv[4:] == ["--update"]:
-        file.write_text("".join(f"{name}\t{count}\n" for name, count in counts.items()))
+        file.write_text("".join(f"{name}\t{counts[name][0]}\t{counts[name][1]}\n" for name in counts))
         return
     lines = [line.split("\t") for line in file.read_text().splitlines()]
-    sys.exit(compare(counts, {name: int(count) for name, count in lines}))
+    sys.exit(compare(counts, {name: (int(count), int(allocated)) for name, count, allocated in lines}))
 
 
 main()

@@ -57,7 +57,9 @@ fn callers_of(permit: Permit) -> String {
     match permit {
         Permit::Public => return "anyone, with a proof in the body".to_owned(),
         Permit::Person => return "the person, with the person's own token".to_owned(),
-        Permit::Oneself => return "the person; administrators whose scope covers the person".to_owned(),
+        Permit::Oneself => {
+            return "administrators whose scope covers it, and the person it is about".to_owned();
+        }
         _ => {}
     }
     let roles = ROLES.iter().filter(|line| line.permits.contains(&permit));

@@ -145,8 +145,10 @@ pub fn growth(results: &Results) -> String {
         for (workload, title) in columns {
             let lines = ENGINES.into_iter().map(|engine| {
                 let run = |users: u64| results.run_of(workload, engine, users);
-                let of_last_run = |users: &&u64| run(**users) == sizes.last().and_then(|last| run(*last));
-                let points = sizes.iter().filter(of_last_run).filter_map(|users| {
+                // what another run measured does not show growth
+                let run_of_largest = sizes.last().and_then(|users| run(*users));
+                let comparable = sizes.iter().filter(|users| run(**users) == run_of_largest);
+                let points = comparable.filter_map(|users| {
                     let of = |name| results.median(workload, engine, *users, name);
                     Some(((*users as f64).log10(), names.into_iter().find_map(of)?))
                 });

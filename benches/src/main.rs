@@ -3,6 +3,7 @@
 
 #![expect(clippy::cast_precision_loss, reason = "figures are rounded for people")]
 
+mod aims;
 mod browser;
 mod chart;
 mod client;
@@ -211,9 +212,7 @@ async fn interrupted() -> Result<()> {
 }
 
 fn rewrite_report(folder: &Path) -> Result<()> {
-    let mut results = Results::default();
-    results.merge_earlier(&folder.join(report::RESULTS))?;
-    report::write(&results, folder)
+    report::write(&Results::read(&folder.join(report::RESULTS))?, folder)
 }
 
 /// A folder that is removed at the end of the run.
@@ -245,7 +244,12 @@ async fn measure(options: &Options) -> Result<()> {
     let scratch = Scratch(std::env::temp_dir().join(format!("chancery-bench-{}", std::process::id())));
     fs::create_dir_all(&scratch.0)?;
     let seeds = Seeds::new(&storage, &scratch.0, &program).await?;
-    let mut results = Results { runs: vec![facts(options)], ..Results::default() };
+    let earlier = options.out.as_ref().filter(|_| options.add).map(|folder| folder.join(report::RESULTS));
+    let mut results = match earlier {
+        Some(file) if file.exists() => Results::read(&file)?,
+        _ => Results::default(),
+    };
+    results.begin_run(facts(options));
     let largest = options.users.iter().max().copied().unwrap_or(0);
     for users in &options.users {
         let outcome =
@@ -262,9 +266,7 @@ async fn measure(options: &Options) -> Result<()> {
 fn save(options: &Options, results: &mut Results) -> Result<()> {
     let Some(folder) = &options.out else { return Ok(()) };
     fs::create_dir_all(folder.join("benchmarks"))?;
-    if options.add {
-        results.merge_earlier(&folder.join(report::RESULTS))?;
-    }
+    results.remove_empty_runs();
     report::write(results, folder)
 }
 

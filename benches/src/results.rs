@@ -64,31 +64,89 @@ pub fn median(mut numbers: Vec<f64>) -> Option<f64> {
     Some(f64::midpoint(upper, *numbers.get(middle - 1)?))
 }
 
+impl Sample {
+    fn is_of(&self, workload: &str, engine: &str, users: u64) -> bool {
+        self.workload == workload && self.engine == engine && self.users == users
+    }
+}
+
 impl Results {
-    /// Adds a run, and prints it.
+    /// Reads the results of earlier runs.
+    pub fn read(file: &Path) -> Result<Self> {
+        let text = fs::read_to_string(file).context(format!("cannot read {}", file.display()))?;
+        let stored: Value = serde_json::from_str(&text).context("the earlier results")?;
+        let text = |value: &Value, name: &str| value[name].as_str().unwrap_or_default().to_owned();
+        let figures = |value: &Value| -> Figures {
+            let members = value.as_object().into_iter().flatten();
+            members.filter_map(|(name, value)| Some((name.clone(), value.as_f64()?))).collect()
+        };
+        let facts = |run: &Value| -> BTreeMap<String, String> {
+            run.as_object().into_iter().flatten().map(|(name, _)| (name.clone(), text(run, name))).collect()
+        };
+        let number = |value: &Value, name: &str| value[name].as_u64().unwrap_or(0);
+        let sample = |value: &Value| Sample {
+            workload: text(value, "workload"),
+            engine: text(value, "engine"),
+            users: number(value, "users"),
+            run: usize::try_from(number(value, "run")).unwrap_or(0),
+            round: number(value, "round"),
+            figures: figures(&value["figures"]),
+        };
+        let timeline = |value: &Value| Timeline {
+            engine: text(value, "engine"),
+            users: number(value, "users"),
+            intervals: list_of(value, "pieces").map(figures).collect(),
+        };
+        Ok(Self {
+            runs: list_of(&stored, "runs").map(facts).collect(),
+            samples: list_of(&stored, "samples").map(sample).collect(),
+            timelines: list_of(&stored, "timelines").map(timeline).collect(),
+        })
+    }
+
+    /// Begins a run: what is added belongs to it.
+    pub fn begin_run(&mut self, facts: BTreeMap<String, String>) {
+        self.runs.push(facts);
+    }
+
+    /// Adds a sample of the current run, and prints it. Samples of earlier runs of the same workload, engine and size are
+    /// dropped.
     pub fn add(&mut self, workload: &str, engine: &str, users: u64, round: u64, figures: Figures) {
         let texts: Vec<String> =
             figures.iter().map(|(name, value)| format!("{name}={}", short(*value))).collect();
         eprintln!("{users:>8} {workload:<34} {engine:<9} {}", texts.join(" "));
-        let (workload, engine) = (workload.to_owned(), engine.to_owned());
         let run = self.runs.len().saturating_sub(1);
+        self.samples.retain(|sample| sample.run == run || !sample.is_of(workload, engine, users));
+        let (workload, engine) = (workload.to_owned(), engine.to_owned());
         self.samples.push(Sample { workload, engine, users, run, round, figures });
+    }
+
+    /// Adds a constant load over time, in place of an earlier one of the same engine and size.
+    pub fn add_timeline(&mut self, new: Timeline) {
+        self.timelines.retain(|line| line.engine != new.engine || line.users != new.users);
+        self.timelines.push(new);
+    }
+
+    /// Removes the earlier runs that have no samples any more.
+    pub fn remove_empty_runs(&mut self) {
+        for run in (0..self.runs.len().saturating_sub(1)).rev() {
+            if self.samples.iter().all(|sample| sample.run != run) {
+                self.runs.remove(run);
+                for sample in self.samples.iter_mut().filter(|sample| sample.run > run) {
+                    sample.run -= 1;
+                }
+            }
+        }
     }
 
     /// The run that measured a workload.
     pub fn run_of(&self, workload: &str, engine: &str, users: u64) -> Option<usize> {
-        let of = |sample: &&Sample| {
-            sample.workload == workload && sample.engine == engine && sample.users == users
-        };
-        Some(self.samples.iter().find(of)?.run)
+        Some(self.samples.iter().find(|sample| sample.is_of(workload, engine, users))?.run)
     }
 
     /// The figures by run and round.
     fn rounds(&self, workload: &str, engine: &str, users: u64, figure: &str) -> BTreeMap<(usize, u64), f64> {
-        let of = |sample: &&Sample| {
-            sample.workload == workload && sample.engine == engine && sample.users == users
-        };
-        let matching = self.samples.iter().filter(of);
+        let matching = self.samples.iter().filter(|sample| sample.is_of(workload, engine, users));
         matching
             .filter_map(|sample| Some(((sample.run, sample.round), *sample.figures.get(figure)?)))
             .collect()
@@ -145,64 +203,6 @@ impl Results {
             .collect();
         json!({ "runs": self.runs, "samples": samples, "timelines": timelines })
     }
-
-    /// Adds the samples of an earlier run whose workload, engine and size were not measured again.
-    pub fn merge_earlier(&mut self, file: &Path) -> Result<()> {
-        let Ok(text) = fs::read_to_string(file) else { return Ok(()) };
-        let earlier: Value = serde_json::from_str(&text).context("the earlier results")?;
-        let text = |value: &Value, name: &str| value[name].as_str().unwrap_or_default().to_owned();
-        let read = |value: &Value| -> Figures {
-            let members = value.as_object().into_iter().flatten();
-            members.filter_map(|(name, value)| Some((name.clone(), value.as_f64()?))).collect()
-        };
-        let facts = |run: &Value| -> BTreeMap<String, String> {
-            run.as_object().into_iter().flatten().map(|(name, _)| (name.clone(), text(run, name))).collect()
-        };
-        let mut runs: Vec<_> = list_of(&earlier, "runs").map(facts).collect();
-        for sample in &mut self.samples {
-            sample.run += runs.len();
-        }
-        let mut merged = Vec::new();
-        for value in list_of(&earlier, "samples") {
-            let (workload, engine) = (text(value, "workload"), text(value, "engine"));
-            let users = value["users"].as_u64().unwrap_or(0);
-            let is_same_run =
-                |new: &Sample| new.workload == workload && new.engine == engine && new.users == users;
-            if !self.samples.iter().any(is_same_run) {
-                let round = value["round"].as_u64().unwrap_or(0);
-                let run = value["run"].as_u64().and_then(|run| usize::try_from(run).ok()).unwrap_or(0);
-                merged.push(Sample { workload, engine, users, run, round, figures: read(&value["figures"]) });
-            }
-        }
-        merged.append(&mut self.samples);
-        self.samples = merged;
-        runs.append(&mut self.runs);
-        self.runs = runs;
-        self.forget_unused_runs();
-        for value in list_of(&earlier, "timelines") {
-            let (engine, users) = (text(value, "engine"), value["users"].as_u64().unwrap_or(0));
-            if !self.timelines.iter().any(|new| new.engine == engine && new.users == users) {
-                let intervals = value["pieces"].as_array().into_iter().flatten().map(read).collect();
-                self.timelines.push(Timeline { engine, users, intervals });
-            }
-        }
-        Ok(())
-    }
-}
-
-impl Results {
-    /// Drops runs of which nothing is left but the last one.
-    fn forget_unused_runs(&mut self) {
-        for run in (0..self.runs.len().saturating_sub(1)).rev() {
-            if self.samples.iter().any(|sample| sample.run == run) {
-                continue;
-            }
-            self.runs.remove(run);
-            for sample in self.samples.iter_mut().filter(|sample| sample.run > run) {
-                sample.run -= 1;
-            }
-        }
-    }
 }
 
 /// The members of an array in an object.
@@ -228,35 +228,35 @@ pub fn short(value: f64) -> String {
 mod tests {
     use super::{Results, figures};
 
-    fn measured(date: &str, workload: &str, rate: f64) -> Results {
-        let run = [("date".to_owned(), date.to_owned())].into();
-        let mut results = Results { runs: vec![run], ..Results::default() };
-        results.add(workload, "sqlite", 1_000, 0, figures([("rate", rate)]));
-        results
+    fn measure(results: &mut Results, date: &str, workloads: &[&str]) {
+        results.begin_run([("date".to_owned(), date.to_owned())].into());
+        for workload in workloads {
+            for round in 0..2 {
+                results.add(workload, "sqlite", 1_000, round, figures([("rate", 1.0)]));
+            }
+            // as after each workload of a run
+            results.remove_empty_runs();
+        }
     }
 
-    /// What was measured again replaces what an earlier run measured; the rest stays, with the facts of its run.
+    fn dates(results: &Results) -> Vec<&str> {
+        results.runs.iter().map(|run| run["date"].as_str()).collect()
+    }
+
+    /// What is measured again replaces what an earlier run measured; the rest stays, with the facts of its run.
     #[test]
     fn samples_of_an_earlier_run_stay_until_they_are_measured_again() {
-        let folder = std::env::temp_dir().join(format!("chancery-bench-merge-{}", std::process::id()));
-        let save = |mut results: Results| {
-            results.merge_earlier(&folder).unwrap();
-            std::fs::write(&folder, results.json().to_string()).unwrap();
-            results
-        };
-        let mut first = measured("2026-01-01", "read", 1.0);
-        first.add("create", "sqlite", 1_000, 0, figures([("rate", 2.0)]));
-        save(first);
-        let both = save(measured("2026-01-02", "read", 3.0));
-        assert_eq!((both.runs.len(), both.samples.len()), (2, 2));
-        assert_eq!(both.median("read", "sqlite", 1_000, "rate"), Some(3.0));
-        assert_eq!(both.run_of("read", "sqlite", 1_000), Some(1));
-        assert_eq!(both.run_of("create", "sqlite", 1_000), Some(0));
-        let last = save(measured("2026-01-03", "create", 4.0));
-        assert_eq!(
-            last.runs.iter().map(|run| run["date"].as_str()).collect::<Vec<_>>(),
-            ["2026-01-02", "2026-01-03"]
-        );
-        std::fs::remove_file(folder).unwrap();
+        let file = std::env::temp_dir().join(format!("chancery-bench-results-{}", std::process::id()));
+        let mut results = Results::default();
+        measure(&mut results, "2026-01-01", &["read", "create"]);
+        std::fs::write(&file, results.json().to_string()).unwrap();
+        let mut results = Results::read(&file).unwrap();
+        std::fs::remove_file(file).unwrap();
+        measure(&mut results, "2026-01-02", &["page", "read"]);
+        assert_eq!((dates(&results), results.samples.len()), (vec!["2026-01-01", "2026-01-02"], 6));
+        assert_eq!(results.run_of("read", "sqlite", 1_000), Some(1));
+        assert_eq!(results.run_of("create", "sqlite", 1_000), Some(0));
+        measure(&mut results, "2026-01-03", &["create"]);
+        assert_eq!((dates(&results), results.samples.len()), (vec!["2026-01-02", "2026-01-03"], 6));
     }
 }

@@ -26,7 +26,7 @@ on_both_engines! {
         assert!(world.app.rights.recall(None, Some("DEFAULT")).is_some());
     }
 
-    /// An identity provider instance is created with all its options, each of which would advance the security epoch.
+    /// Creating an identity provider instance also creates its options; the security epoch advances once for all of these rows.
     async fn a_change_of_many_rows_advances_the_epoch_once(world: World) {
         let types = world.all("IdpType").await;
         let user_store = types.as_array().unwrap().iter().find(|one| one["name"] == "UserStore").unwrap();

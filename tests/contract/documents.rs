@@ -69,8 +69,8 @@ fn callers_of(permit: Permit) -> String {
 /// The operations of each resource by who may call them, for each service of version 2.
 fn about_operations() -> String {
     let mut text = "\n## Operations\n\n\
-        Who may call each operation of version 2: the roles named here, where they cover the item, and those that imply them. Beyond it an\n\
-        operation refuses what would give more rights than its caller has ([the rules](contract/roles.md)).\n"
+        Who may call each operation of version 2: the roles named here, where they cover the item, and those that imply them. In\n\
+        addition, an operation refuses what would give more rights than its caller has ([the rules](contract/roles.md)).\n"
         .to_owned();
     for service in services().iter().filter(|service| service.version == "v2") {
         let mut operations: BTreeMap<(&str, String), Vec<&str>> = BTreeMap::new();

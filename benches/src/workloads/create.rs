@@ -195,7 +195,7 @@ pub async fn sustained(bench: &mut Bench, time: Duration) -> Result<()> {
         };
         values.insert("wal_mib".into(), maximum("wal_mib"));
         bench.record(&format!("create, {} s", time.as_secs()), target.engine.name(), 0, values);
-        bench.results.timelines.push(Timeline {
+        bench.results.add_timeline(Timeline {
             engine: target.engine.name().to_owned(),
             users: bench.users,
             intervals,

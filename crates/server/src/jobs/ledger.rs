@@ -13,7 +13,7 @@ use chancery_web::App;
 
 use super::{
     Job,
-    sequence::{insert, sequence_pending},
+    sequence::{LEAF_COUNT, insert, sequence_pending},
 };
 
 /// The metrics of the audit trails.
@@ -167,8 +167,7 @@ impl Waiting {
         let mut end = count(tx, "SELECT leaves FROM event_trail WHERE trail = ?1")?.unwrap_or(0);
         if end < size {
             // a program before 0.2.0 appends leaves to the tree without counting them
-            let last = "SELECT position + 1 FROM audit_leaf WHERE store = ?1 ORDER BY position DESC LIMIT 1";
-            end = count(tx, last)?.unwrap_or(0);
+            end = count(tx, LEAF_COUNT)?.unwrap_or(0);
         }
         let (mut entries, mut next) = (Vec::new(), size);
         tx.query(&format!("{PLACED} {BATCH}"), &[Value::Int(tree), number(size), number(end)], |row| {

@@ -254,12 +254,16 @@ struct Leaves {
     end: i64,
 }
 
+/// The number of rows of a tree's leaves; no row where there is none. By order and limit: for `max()` PostgreSQL reads every leaf, by
+/// a plan that it made while there were few.
+pub(super) const LEAF_COUNT: &str =
+    "SELECT position + 1 FROM audit_leaf WHERE store = ?1 ORDER BY position DESC LIMIT 1";
+
 impl Leaves {
     fn read(tx: &mut Tx<'_>, tree: i64) -> Result<Self, Error> {
-        // by order and limit, since PostgreSQL reads every leaf for max() by a plan that it made while there were few
-        let text = "SELECT (SELECT leaves FROM event_trail WHERE trail = ?1), \
-            coalesce((SELECT position + 1 FROM audit_leaf WHERE store = ?1 ORDER BY position DESC LIMIT 1), 0)";
-        let read = tx.one(text, &[Value::Int(tree)], |row| {
+        let text =
+            format!("SELECT (SELECT leaves FROM event_trail WHERE trail = ?1), coalesce(({LEAF_COUNT}), 0)");
+        let read = tx.one(&text, &[Value::Int(tree)], |row| {
             let counted = if row.is_null(0)? { None } else { Some(row.int(0)?) };
             Ok(Self { counted, end: row.int(1)? })
         })?;

@@ -35,8 +35,6 @@ pub struct Lane {
     queue: Arc<Queue>,
     counters: Arc<Counters>,
     session: Option<Session>,
-    /// Whether the running operation advances the security epoch, as declared or as an attempt of it did.
-    advances_epoch: bool,
     /// The connection's maximum age.
     age: Duration,
     /// How long an unused connection stays open.
@@ -46,7 +44,7 @@ pub struct Lane {
 impl Lane {
     pub fn new(kind: WorkerKind, servers: Arc<Servers>, queue: Arc<Queue>, counters: Arc<Counters>) -> Self {
         let age = Duration::from_mins(AGE.0 + random_below(AGE.1));
-        Self { kind, servers, queue, counters, session: None, advances_epoch: false, age, idle: IDLE }
+        Self { kind, servers, queue, counters, session: None, age, idle: IDLE }
     }
 
     pub fn run(mut self) {
@@ -86,15 +84,16 @@ impl Lane {
 
     fn repeat(&mut self, job: &mut Job, mode: Mode) -> Result<(), Error> {
         let mut attempt = 0;
-        self.advances_epoch = mode == Mode::WriteRights;
+        // as declared, or as an attempt shows
+        let mut advances_epoch = mode == Mode::WriteRights;
         loop {
             attempt += 1;
-            let gate = match self.advances_epoch {
+            let gate = match advances_epoch {
                 _ if attempt > CONCURRENT_ATTEMPTS => Gate::Exclusive,
                 true => Gate::Rights,
                 false => Gate::Shared,
             };
-            let outcome = self.attempt(job, mode, gate);
+            let outcome = self.attempt(job, mode, gate, &mut advances_epoch);
             // an idle connection closed by the server is detected only on use
             let lost = matches!(outcome, Err(Error::Unavailable(_))) && attempt == 1;
             if !(lost || matches!(outcome, Err(Error::Retry))) || attempt >= ATTEMPTS {
@@ -104,7 +103,13 @@ impl Lane {
         }
     }
 
-    fn attempt(&mut self, job: &mut Job, mode: Mode, gate: Gate) -> Result<(), Error> {
+    fn attempt(
+        &mut self,
+        job: &mut Job,
+        mode: Mode,
+        gate: Gate,
+        advances_epoch: &mut bool,
+    ) -> Result<(), Error> {
         if self.servers.health() == Health::Unavailable {
             self.session = None;
             return Err(Error::Unavailable("the database does not answer".into()));
@@ -121,7 +126,7 @@ impl Lane {
         session.begin(mode, gate);
         let mut tx = Tx::new(Engine::Postgres(session));
         let ran = job.run(&mut tx);
-        self.advances_epoch |= tx.has_advanced_epoch();
+        *advances_epoch |= tx.has_advanced_epoch();
         let (proof, finished) = (tx.take_commit_proof(), tx.take_commit_outcome());
         let commits = match ran {
             Ok(commits) => commits,

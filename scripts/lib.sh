@@ -124,9 +124,10 @@ folder_for_tests() {
 start_test_postgres() {
     if [ -z "$(postgres_programs)" ]; then need postgres postgresql; fi
     need psql postgresql-client
-    local programs port=54329
+    need python3 python3
+    local programs port
     programs="$(postgres_programs)"
-    while (: >"/dev/tcp/127.0.0.1/$port") 2>/dev/null; do port=$((port + 1)); done
+    port="$(free_port)"
     test_cluster="$(mktemp -d -p "$(folder_for_tests)")"
     chmod 755 "$test_cluster"
     if [ "$(id -u)" -eq 0 ]; then chown postgres "$test_cluster"; fi
@@ -196,8 +197,8 @@ names_server() {
     esac
 }
 
-# Prints a port of this machine that is free.
-free_port() { python3 -c 'import socket; one = socket.create_server(("127.0.0.1", 0)); print(one.getsockname()[1])'; }
+# Prints a port of this machine that is free, and stays free until a server listens there.
+free_port() { python3 scripts/ports.py; }
 
 # Makes a certificate for localhost, which is its own authority, and its key.
 make_certificate() { # folder
@@ -266,8 +267,15 @@ server_log_is_clean() { # [pattern]
     fi
 }
 
-# Builds programs, tests and examples: one set of features for all. The benchmark is left out: clippy checks it.
-build() { cargo build --workspace --exclude chancery-bench --all-targets --locked; }
+# Builds programs, tests and examples: one set of features for all.
+build() { cargo build --workspace --all-targets --locked; }
+
+# From here on cargo compiles the crates of the workspace by clippy, whose warnings are errors: one pass instead of two. Dependencies are
+# compiled as before. What was built without clippy is not used.
+lint_while_building() {
+    export RUSTC_WORKSPACE_WRAPPER CLIPPY_ARGS="-D__CLIPPY_HACKERY__warnings__CLIPPY_HACKERY__"
+    RUSTC_WORKSPACE_WRAPPER="$(rustc --print sysroot)/bin/clippy-driver"
+}
 
 # Sets `release` to the program of a release. It is compiled once, below the folder that `work` names, from the commit that
 # tests/contract/releases names, or a commit.
@@ -280,7 +288,7 @@ use_release() { # version or commit
     sources="$(mktemp -d -p "$work")"
     git archive "$commit" | tar -x -C "$sources"
     (cd "$sources" && CARGO_TARGET_DIR="$sources/target" CARGO_PROFILE_DEV_DEBUG=0 \
-        cargo build --workspace --exclude chancery-bench --bin chancery --locked --quiet)
+        cargo build --workspace --bin chancery --locked --quiet)
     mkdir -p "${release%/*}"
     mv "$sources/target/debug/chancery" "$release"
     rm -rf "$sources"
@@ -292,7 +300,7 @@ run_tests() {
     TMPDIR="$(folder_for_tests)"
     # tests wait as well as work: half as many again as there are processors, and those of the group that only waits
     local -x NEXTEST_TEST_THREADS=$((($(nproc) * 5 + 1) / 2))
-    cargo nextest run --workspace --exclude chancery-bench --locked --no-fail-fast "$@"
+    cargo nextest run --workspace --locked --no-fail-fast "$@"
 }
 
 # The same, and records the statements of each test for scripts/postgres-tests, and its holds for scripts/test-times.

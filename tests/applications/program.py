@@ -5,12 +5,16 @@ import os
 import signal
 import socket
 import subprocess
+import sys
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from browser import Browser
 from chancery import BASE, PATIENCE, RULES, make_app
+
+sys.path.append(str(Path(__file__).parents[2] / "scripts"))
+from ports import free_port
 
 HERE = Path(__file__).parent
 # the button of the page that offers a passkey, and that of the page that asks whether to sign out
@@ -19,29 +23,10 @@ LATER, SIGN_OUT = ("choice", "later"), ("decision", "allow")
 END = 10
 # the most pages between a password and the program
 MOST_PAGES = 3
-# the ports for programs: below those that connections are given, one of which may stay busy for a minute
-PORTS = range(10_000, 32_000)
-GIVEN = set()
 
 
 class Failed(Exception):
     """Something does not hold."""
-
-
-def free_port():
-    """A port that nobody listens at, and that was not given before."""
-    for port in PORTS[os.getpid() % 20_000 :]:
-        if port in GIVEN:
-            continue
-        GIVEN.add(port)
-        with socket.socket() as one:
-            one.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            try:
-                one.bind(("127.0.0.1", port))
-            except OSError:
-                continue
-            return port
-    raise Failed("no port is free")
 
 
 def wait_until(what, holds):

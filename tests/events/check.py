@@ -23,6 +23,9 @@ from cloudevents.core.bindings.http import HTTPMessage, from_http_event
 from standardwebhooks import Webhook
 from svix.webhooks import Webhook as SvixWebhook
 
+sys.path.append(str(Path(__file__).parents[2] / "scripts"))
+from ports import free_port
+
 BASE = os.environ["CHANCERY_BASE"]
 TOKEN = os.environ["CHANCERY_TOKEN"]
 # seconds after which a wait for what must happen is given up
@@ -105,11 +108,6 @@ def check_mirror():
     kept = json.loads((WORK / "mirror.json").read_text())["users"]
     assert kept == all_users(), "the mirror shows what the store does not"
     return f"{CHANGES} changes, killed {KILLS} times: {len(kept)} users are the same"
-
-
-def free_port():
-    with socket.create_server(("127.0.0.1", 0)) as one:
-        return one.getsockname()[1]
 
 
 class ReadmeReceiver:

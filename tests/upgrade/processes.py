@@ -5,8 +5,8 @@ import contextlib
 import os
 import random
 import re
-import socket
 import subprocess
+import sys
 import threading
 import time
 from dataclasses import dataclass, field
@@ -14,6 +14,9 @@ from pathlib import Path
 
 import requests
 from requests.adapters import HTTPAdapter
+
+sys.path.append(str(Path(__file__).parents[2] / "scripts"))
+from ports import free_port
 
 # seconds after which a wait for what must happen is given up
 PATIENCE = int(os.environ.get("CHANCERY_PATIENCE", "180"))
@@ -40,11 +43,6 @@ def until(what, holds, patience=PATIENCE):
         if time.monotonic() > ends:
             raise Failed(f"after {patience} s it does not hold that {what}")
         time.sleep(0.2)
-
-
-def free_port():
-    with socket.create_server(("127.0.0.1", 0)) as one:
-        return one.getsockname()[1]
 
 
 class Program:

@@ -62,6 +62,7 @@ mod password;
 mod password_removal;
 mod permissions;
 mod pooler;
+mod positions;
 mod public;
 mod quarantine;
 mod ready;

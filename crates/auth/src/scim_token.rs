@@ -7,7 +7,7 @@ use chancery_record::{Timestamp, Value, list_of};
 use chancery_resource::settings::{Options, Owner, ProviderOption, UserStoreOption};
 use chancery_resource::{MasterKey, Provisioner, Scope, open_secret};
 use chancery_scim::digest_of;
-use chancery_store::{EPOCH, Error, Row, Tx};
+use chancery_store::{EPOCH, Error, Tx, selectable};
 use uuid::Uuid;
 
 use crate::rights_lookup::load_store_context;
@@ -49,78 +49,86 @@ pub fn find_scim_token(
     // the epoch is read first, so that what follows is no older
     let epoch = tx.one(EPOCH, &[], |row| row.int(0))?.unwrap_or(0);
     match find_store_token(tx, digest)? {
-        Some(token_row) => caller_in_store(tx, token_row, epoch),
+        Some(token_row) => caller_in_store(tx, &token_row, epoch),
         None => caller_of_instance(tx, master, digest, epoch),
     }
 }
 
-/// The row of a store's token.
-struct StoreToken {
-    id: Uuid,
-    lineage: Uuid,
-    instance: Uuid,
-    rights: Vec<String>,
-    reaches_all: bool,
-    confirms_email: bool,
-    networks: Option<Networks>,
-    expires_on: i64,
-    stopped_on: Option<Timestamp>,
+selectable! {
+    /// A token of a user store.
+    struct StoreToken from "FROM scim_token s JOIN idp_instance i ON i.rid = s.store WHERE s.digest = ?1 AND s.is_active = ?2" {
+        id: Uuid = "s.id",
+        lineage: Uuid = "s.lineage",
+        instance: Uuid = "i.id",
+        rights: String = "s.rights",
+        reach: String = "s.reach",
+        confirms_email: bool = "s.confirms_email",
+        networks: String = "s.networks",
+        expires_on: Timestamp = "s.expires_on",
+        stopped_on: Option<Timestamp> = "s.stopped_on",
+    }
 }
 
 fn find_store_token(tx: &mut Tx<'_>, digest: &[u8]) -> Result<Option<StoreToken>, Error> {
-    let text = "SELECT s.id, s.lineage, i.id, s.rights, s.reach, s.confirms_email, s.networks, s.expires_on, s.stopped_on \
-        FROM scim_token s JOIN idp_instance i ON i.rid = s.store WHERE s.digest = ?1 AND s.is_active = ?2";
-    tx.one(text, &[Value::Bytes(digest.to_vec()), Value::Bool(true)], |row| {
-        Ok(StoreToken {
-            id: row.id(0)?,
-            lineage: row.id(1)?,
-            instance: row.id(2)?,
-            rights: list(row, 3)?,
-            reaches_all: row.text(4)? == "All",
-            confirms_email: row.bool(5)?,
-            networks: networks(row, 6)?,
-            expires_on: row.int(7)?,
-            stopped_on: time(row, 8)?,
-        })
-    })
+    let key = [Value::Bytes(digest.to_vec()), Value::Bool(true)];
+    tx.one(StoreToken::SELECT, &key, StoreToken::read)
 }
 
-fn list(row: &Row<'_>, column: usize) -> Result<Vec<String>, Error> {
-    list_of(row.text(column)?).ok_or_else(|| Error::Internal("a SCIM token cannot be read".into()))
+fn list(stored: &str) -> Result<Vec<String>, Error> {
+    list_of(stored).ok_or_else(|| Error::Internal("a SCIM token cannot be read".into()))
 }
 
-fn networks(row: &Row<'_>, column: usize) -> Result<Option<Networks>, Error> {
-    let listed = list(row, column)?;
+fn networks(stored: &str) -> Result<Option<Networks>, Error> {
+    let listed = list(stored)?;
     let networks = (!listed.is_empty()).then(|| listed.join(",").parse());
     networks.transpose().map_err(Error::Internal)
 }
 
-fn time(row: &Row<'_>, column: usize) -> Result<Option<Timestamp>, Error> {
-    if row.is_null(column)? { Ok(None) } else { row.int(column).map(|time| Some(Timestamp(time))) }
-}
-
-fn caller_in_store(tx: &mut Tx<'_>, token_row: StoreToken, epoch: i64) -> Result<Option<ScimCaller>, Error> {
+fn caller_in_store(tx: &mut Tx<'_>, token_row: &StoreToken, epoch: i64) -> Result<Option<ScimCaller>, Error> {
+    let (rights, networks) = (list(&token_row.rights)?, networks(&token_row.networks)?);
     let store = load_store_context(tx, &token_row.instance.to_string())?;
     Ok(store.map(|store| ScimCaller {
         epoch,
         provisioner: Provisioner {
             token: Some(token_row.id),
             owner: Some(token_row.lineage),
-            reaches_all: token_row.reaches_all,
+            reaches_all: token_row.reach == "All",
             confirms_email: token_row.confirms_email,
             mass_limit: store.scope.options.get(UserStoreOption::SCIM_MASS_CHANGE_LIMIT),
             deletes_cascade: false,
         },
         instance: token_row.instance,
         name: store.scope.name.clone(),
-        rights: token_row.rights,
+        rights,
         is_enabled: store.is_active,
-        networks: token_row.networks,
-        expires_on: Some(Timestamp(token_row.expires_on)),
+        networks,
+        expires_on: Some(token_row.expires_on),
         stopped_on: token_row.stopped_on,
         rate: store.scope.options.get(UserStoreOption::SCIM_RATE_LIMIT),
         scope: Scope::Store(store.scope),
     }))
+}
+
+selectable! {
+    /// The token of an external identity provider.
+    struct InstanceToken from "FROM scim_instance_token s JOIN idp_instance i ON i.id = s.idp_instance_id \
+        WHERE s.digest = ?1 AND i.idp_type = 'OpenIdConnect'" {
+        instance: Uuid = "i.id",
+        name: String = "i.name",
+        stopped_on: Option<Timestamp> = "s.stopped_on",
+        is_active: bool = "i.is_active",
+        token: Option<Uuid> = "s.token_id",
+    }
+}
+
+selectable! {
+    /// An option of its instance.
+    struct InstanceOption<'r> from "FROM option_value WHERE apply_to_idp_instance_id = ?1 AND name IN \
+        ('ScimEnabled', 'ScimToken', 'ScimDeleteCascades', 'ScimMassChangeLimit', 'ScimRateLimit')" {
+        name: &'r str = "name",
+        value: &'r str = "value",
+        id: Uuid = "id",
+    }
 }
 
 fn caller_of_instance(
@@ -129,22 +137,16 @@ fn caller_of_instance(
     digest: &[u8],
     epoch: i64,
 ) -> Result<Option<ScimCaller>, Error> {
-    let text = "SELECT i.id, i.name, s.stopped_on, i.is_active, s.token_id FROM scim_instance_token s \
-        JOIN idp_instance i ON i.id = s.idp_instance_id WHERE s.digest = ?1 AND i.idp_type = 'OpenIdConnect'";
-    let row = tx.one(text, &[Value::Bytes(digest.to_vec())], |row| {
-        // a token of before the column has no id
-        let token = row.optional_id(4)?.map_or_else(|| row.id(0), Ok)?;
-        Ok((row.id(0)?, row.text(1)?.to_owned(), time(row, 2)?, row.bool(3)?, token))
-    })?;
-    let Some((instance, name, stopped_on, is_active, token)) = row else { return Ok(None) };
+    let row = tx.one(InstanceToken::SELECT, &[Value::Bytes(digest.to_vec())], InstanceToken::read)?;
+    let Some(InstanceToken { instance, name, stopped_on, is_active, token }) = row else { return Ok(None) };
+    // a token of before the column has no id
+    let token = token.unwrap_or(instance);
     let mut values = HashMap::new();
     let mut current_token = None;
-    let text = "SELECT name, value, id FROM option_value WHERE apply_to_idp_instance_id = ?1 AND name IN \
-        ('ScimEnabled', 'ScimToken', 'ScimDeleteCascades', 'ScimMassChangeLimit', 'ScimRateLimit')";
-    tx.query(text, &[Value::Id(instance)], |row| {
-        let (name, value) = (row.text(0)?, row.text(1)?);
+    tx.query(InstanceOption::SELECT, &[Value::Id(instance)], |row| {
+        let InstanceOption { name, value, id } = InstanceOption::read(row)?;
         if name == ProviderOption::SCIM_TOKEN.name() {
-            current_token = open_secret(master, "option_value", "value", &Value::Id(row.id(2)?), value);
+            current_token = open_secret(master, "option_value", "value", &Value::Id(id), value);
         } else {
             values.insert(name.to_owned(), value.to_owned());
         }

@@ -20,6 +20,7 @@ pub mod raw;
 #[cfg(feature = "record-statements")]
 mod recorder;
 mod row;
+mod selectable;
 mod sqlite;
 mod state;
 mod tx;
@@ -40,6 +41,7 @@ pub use migrate::{
     FLOOR, KEY_ROOT, READ_FLOOR, checksums as migration_checksums, refusal_below, schema_version,
 };
 pub use row::Row;
+pub use selectable::FromCell;
 pub use state::{StateTable, Write};
 pub use tx::Tx;
 

@@ -5,7 +5,7 @@ use rusqlite::types::ValueRef;
 use tokio_postgres::types::Type;
 use uuid::Uuid;
 
-use crate::Error;
+use crate::{Error, FromCell};
 
 /// One row of a result. Typed reads accept the storage classes of both engines.
 pub enum Row<'a> {
@@ -58,56 +58,47 @@ impl Row<'_> {
         })
     }
 
+    /// A column's value as this type.
+    ///
+    /// # Errors
+    /// The column has another type, or is null where the type is no [`Option`].
+    pub fn get<'r, T: FromCell<'r>>(&'r self, column: usize) -> Result<T, Error> {
+        T::from_cell(self.cell(column)?).ok_or_else(|| type_mismatch(column, T::EXPECTED))
+    }
+
     /// A whole number.
     pub fn int(&self, column: usize) -> Result<i64, Error> {
-        match self.cell(column)? {
-            Cell::Int(value) => Ok(value),
-            Cell::Bool(value) => Ok(value.into()),
-            _ => Err(type_mismatch(column, "a whole number")),
-        }
+        self.get(column)
     }
 
     /// A Boolean.
     pub fn bool(&self, column: usize) -> Result<bool, Error> {
-        Ok(self.int(column)? != 0)
+        self.get(column)
     }
 
     /// An identifier.
     pub fn id(&self, column: usize) -> Result<Uuid, Error> {
-        self.optional_id(column)?.ok_or_else(|| type_mismatch(column, "a UUID"))
+        self.get(column)
     }
 
     /// An identifier or null.
     pub fn optional_id(&self, column: usize) -> Result<Option<Uuid>, Error> {
-        match self.cell(column)? {
-            Cell::Null => Ok(None),
-            Cell::Id(id) => Ok(Some(id)),
-            Cell::Bytes(bytes) => {
-                Uuid::from_slice(bytes).map(Some).map_err(|_| type_mismatch(column, "a UUID"))
-            }
-            _ => Err(type_mismatch(column, "a UUID")),
-        }
+        self.get(column)
     }
 
     /// Text.
     pub fn text(&self, column: usize) -> Result<&str, Error> {
-        match self.cell(column)? {
-            Cell::Text(text) => Ok(text),
-            _ => Err(type_mismatch(column, "text")),
-        }
+        self.get(column)
     }
 
     /// Text; `None` where the column is null.
     pub fn optional_text(&self, column: usize) -> Result<Option<String>, Error> {
-        if self.is_null(column)? { Ok(None) } else { self.text(column).map(|text| Some(text.to_owned())) }
+        self.get(column)
     }
 
     /// Bytes.
     pub fn bytes(&self, column: usize) -> Result<&[u8], Error> {
-        match self.cell(column)? {
-            Cell::Bytes(bytes) => Ok(bytes),
-            _ => Err(type_mismatch(column, "bytes")),
-        }
+        self.get(column)
     }
 
     /// Whether a column is null.

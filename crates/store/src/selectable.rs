@@ -1,0 +1,159 @@
+//! Records of a SELECT: the fields of a struct, each beside the expression that it is read from.
+
+use chancery_record::{Cell, Timestamp};
+use uuid::Uuid;
+
+/// A type that a column is read as. Each accepts the storage classes of both engines.
+pub trait FromCell<'r>: Sized {
+    /// The type, for the message of an error.
+    const EXPECTED: &'static str;
+
+    /// The value; `None` if the cell has another type.
+    fn from_cell(cell: Cell<'r>) -> Option<Self>;
+}
+
+impl<'r> FromCell<'r> for i64 {
+    const EXPECTED: &'static str = "a whole number";
+
+    fn from_cell(cell: Cell<'r>) -> Option<Self> {
+        match cell {
+            Cell::Int(value) => Some(value),
+            Cell::Bool(value) => Some(value.into()),
+            _ => None,
+        }
+    }
+}
+
+impl<'r> FromCell<'r> for bool {
+    const EXPECTED: &'static str = "a Boolean";
+
+    fn from_cell(cell: Cell<'r>) -> Option<Self> {
+        i64::from_cell(cell).map(|value| value != 0)
+    }
+}
+
+impl<'r> FromCell<'r> for Timestamp {
+    const EXPECTED: &'static str = "a time";
+
+    fn from_cell(cell: Cell<'r>) -> Option<Self> {
+        i64::from_cell(cell).map(Self)
+    }
+}
+
+impl<'r> FromCell<'r> for Uuid {
+    const EXPECTED: &'static str = "a UUID";
+
+    fn from_cell(cell: Cell<'r>) -> Option<Self> {
+        match cell {
+            Cell::Id(id) => Some(id),
+            Cell::Bytes(bytes) => Self::from_slice(bytes).ok(),
+            _ => None,
+        }
+    }
+}
+
+impl<'r> FromCell<'r> for &'r str {
+    const EXPECTED: &'static str = "text";
+
+    fn from_cell(cell: Cell<'r>) -> Option<Self> {
+        match cell {
+            Cell::Text(text) => Some(text),
+            _ => None,
+        }
+    }
+}
+
+impl<'r> FromCell<'r> for String {
+    const EXPECTED: &'static str = "text";
+
+    fn from_cell(cell: Cell<'r>) -> Option<Self> {
+        <&str>::from_cell(cell).map(str::to_owned)
+    }
+}
+
+impl<'r> FromCell<'r> for &'r [u8] {
+    const EXPECTED: &'static str = "bytes";
+
+    fn from_cell(cell: Cell<'r>) -> Option<Self> {
+        match cell {
+            Cell::Bytes(bytes) => Some(bytes),
+            _ => None,
+        }
+    }
+}
+
+impl<'r> FromCell<'r> for Vec<u8> {
+    const EXPECTED: &'static str = "bytes";
+
+    fn from_cell(cell: Cell<'r>) -> Option<Self> {
+        <&[u8]>::from_cell(cell).map(<[u8]>::to_vec)
+    }
+}
+
+impl<'r, T: FromCell<'r>> FromCell<'r> for Option<T> {
+    const EXPECTED: &'static str = T::EXPECTED;
+
+    fn from_cell(cell: Cell<'r>) -> Option<Self> {
+        if cell == Cell::Null { Some(None) } else { T::from_cell(cell).map(Some) }
+    }
+}
+
+/// Declares a struct whose fields are read from the columns of a SELECT. Each field stands beside its SQL expression, so that no
+/// column is read by a position that the text of the statement has elsewhere.
+///
+/// `COLUMNS` has the expressions for a statement, and `read` reads a row of it. With `from`, `SELECT` is the whole statement. The
+/// fields of a struct with a lifetime may borrow from the row.
+///
+/// ```
+/// use chancery_store::selectable;
+/// use uuid::Uuid;
+///
+/// selectable! {
+///     /// A group of a user.
+///     struct Membership from "FROM user_group_member m JOIN user_group g ON g.rid = m.group_rid WHERE m.user_rid = ?1" {
+///         group: Uuid = "g.id",
+///         name: String = "g.name",
+///     }
+/// }
+///
+/// assert_eq!(Membership::COLUMNS, "g.id, g.name");
+/// assert!(Membership::SELECT.starts_with("SELECT g.id, g.name FROM user_group_member m "));
+/// # let _ = |row: &chancery_store::Row<'_>| Membership::read(row).map(|one| (one.group, one.name));
+/// ```
+#[macro_export]
+macro_rules! selectable {
+    ($(#[$meta:meta])* $visibility:vis struct $name:ident $(<$row:lifetime>)? from $from:literal { $($body:tt)+ }) => {
+        $crate::selectable! { $(#[$meta])* $visibility struct $name $(<$row>)? { $($body)+ } }
+
+        impl $(<$row>)? $name $(<$row>)? {
+            /// The statement that reads these rows.
+            $visibility const SELECT: &'static str = $crate::selectable!(@statement $from; $($body)+);
+        }
+    };
+    ($(#[$meta:meta])* $visibility:vis struct $name:ident $(<$row:lifetime>)? {
+        $($(#[$field_meta:meta])* $field_visibility:vis $field:ident: $kind:ty = $column:literal),+ $(,)?
+    }) => {
+        $(#[$meta])*
+        $visibility struct $name $(<$row>)? { $($(#[$field_meta])* $field_visibility $field: $kind),+ }
+
+        impl $(<$row>)? $name $(<$row>)? {
+            /// The expressions that the fields are read from, in order.
+            #[allow(dead_code, reason = "a whole statement has them, too")]
+            $visibility const COLUMNS: &'static str = $crate::selectable!(@columns $($column),+);
+
+            /// Reads a row whose first columns are these.
+            ///
+            /// # Errors
+            /// A column has another type than its field.
+            $visibility fn read(row: &$($row)? $crate::Row<'_>) -> Result<Self, $crate::Error> {
+                let mut columns = 0..;
+                let mut next = || columns.next().unwrap_or_default();
+                Ok(Self { $($field: row.get(next())?),+ })
+            }
+        }
+    };
+    (@columns $first:literal $(, $column:literal)*) => { concat!($first $(, ", ", $column)*) };
+    (@statement $from:literal; $($(#[$meta:meta])* $visibility:vis $field:ident: $kind:ty = $column:literal),+ $(,)?) => {
+        concat!("SELECT ", $crate::selectable!(@columns $($column),+), " ", $from)
+    };
+}

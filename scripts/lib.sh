@@ -245,10 +245,11 @@ start_server() {
     fi
 }
 
-# Runs the server's program without the variables that are none of its own, of which it warns. It takes the place of a subshell.
+# Runs the server's program without the variables that are none of its own, of which it warns, and without the lock of its check. It
+# takes the place of a subshell.
 run_server_program() { # argument...
     exec env -u CHANCERY_BIN -u CHANCERY_PATIENCE -u CHANCERY_TEST_POSTGRES -u CHANCERY_APPS -u CHANCERY_BASE -u CHANCERY_SETUP \
-        "${CHANCERY_BIN:-$PWD/target/debug/chancery}" "$@"
+        "${CHANCERY_BIN:-$PWD/target/debug/chancery}" "$@" 9>&-
 }
 
 stop_server() {

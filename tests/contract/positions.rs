@@ -24,7 +24,8 @@ fn by_position(text: &str) -> Vec<(usize, String)> {
     let mut found = Vec::new();
     for (number, line) in text.lines().enumerate() {
         for read in READS {
-            let calls = line.split(&format!("row.{read}(")).skip(1);
+            let call = format!("row.{read}(");
+            let calls = line.split(&call).skip(1);
             let positions = calls.filter_map(|rest| rest.split([')', ',']).next()?.parse::<usize>().ok());
             found.extend(
                 positions

@@ -133,8 +133,8 @@ impl Caller<'_> {
         if let (Method::Patch, Some(body)) = (op.method, &provision.body) {
             Form::of_shape(op.shape).check_body(op, body)?;
         }
-        let granted = (&self.access.allowed(), self.access.authority(right));
-        let outcome = self.app.provision(self.parts, granted, provision, self.now).await;
+        let (allowed, authority) = (self.access.allowed(), self.access.authority(right));
+        let outcome = self.app.provision(self.parts, &allowed, authority, provision, self.now).await;
         outcome.map_err(|problem| in_scim_names(op, problem))
     }
 }

@@ -10,7 +10,7 @@ use http::{Response, header, request::Parts};
 
 use super::{
     event_stream::{self, Reader},
-    idempotency::{self, Claim},
+    idempotency::{self, Claim, ClaimedOperation},
     run::{AuthorizedRequest, run_operation},
 };
 use crate::{
@@ -95,13 +95,14 @@ pub async fn answer_operation(
     let mut rights = Rights::Cached(allowed.epoch);
     let key = idempotency::key(parts)?.filter(|_| !dry_run && op.writes());
     let claim = match key.zip(allowed.caller.as_ref()) {
-        Some((key, caller)) => match authorized
-            .claim(&mut rights, (caller.id, op.shape, allowed.scope.store()), key, request_digest)
-            .await?
-        {
-            Claim::Held(claim) => Some(claim),
-            Claim::Answered(response) => return Ok(response),
-        },
+        Some((key, caller)) => {
+            let operation =
+                ClaimedOperation { caller: caller.id, shape: op.shape, store: allowed.scope.store() };
+            match authorized.claim(&mut rights, operation, key, request_digest).await? {
+                Claim::Held(claim) => Some(claim),
+                Claim::Answered(response) => return Ok(response),
+            }
+        }
         None => None,
     };
     let request = Request {

@@ -5,14 +5,13 @@ use std::{ptr, sync::Arc, time::Duration};
 use bytes::Bytes;
 use chancery_auth::RightsLookup;
 use chancery_record::{FieldError, Timestamp, read_json};
-use chancery_resource::{Method, Op, Preconditions, Problem, ProblemKind, Request, Shape, Unchanged};
+use chancery_resource::{Method, Op, Preconditions, Problem, ProblemKind, Request, Unchanged};
 use chancery_store::Error;
 use http::{HeaderMap, request::Parts};
 use http_body_util::{BodyExt as _, LengthLimitError, Limited};
-use uuid::Uuid;
 
 use super::{
-    idempotency::{self, Claim},
+    idempotency::{self, Claim, ClaimedOperation},
     run::{AuthorizedRequest, run_operation},
 };
 use crate::{
@@ -167,8 +166,9 @@ impl App {
         let claim = match key {
             Some(key) => {
                 let request = idempotency::digest(parts, &digested.unwrap_or_default());
-                let about = (caller.id, op.shape, allowed.scope.store());
-                match claim_or_wait(&authorized, &mut rights, about, key.as_bytes(), request).await? {
+                let operation =
+                    ClaimedOperation { caller: caller.id, shape: op.shape, store: allowed.scope.store() };
+                match claim_or_wait(&authorized, &mut rights, operation, key.as_bytes(), request).await? {
                     Claim::Held(claim) => Some(claim),
                     Claim::Answered(response) => return collect(response).await,
                 }
@@ -189,7 +189,7 @@ impl App {
 async fn claim_or_wait(
     authorized: &AuthorizedRequest<'_>,
     rights: &mut Rights,
-    about: (Uuid, &'static Shape, i64),
+    operation: ClaimedOperation,
     key: &[u8],
     request: Vec<u8>,
 ) -> Result<Claim, Problem> {
@@ -198,12 +198,12 @@ async fn claim_or_wait(
             && problem.headers.iter().any(|(name, _)| *name == "retry-after")
     };
     for _ in 0..POLLS {
-        match authorized.claim(rights, about, key, request.clone()).await {
+        match authorized.claim(rights, operation, key, request.clone()).await {
             Err(problem) if is_running(&problem) => tokio::time::sleep(POLL_INTERVAL).await,
             claimed => return claimed,
         }
     }
-    authorized.claim(rights, about, key, request).await
+    authorized.claim(rights, operation, key, request).await
 }
 
 impl App {

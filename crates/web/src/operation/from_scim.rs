@@ -72,7 +72,8 @@ impl App {
     pub async fn provision(
         &self,
         parts: &Parts,
-        (allowed, authority): (&Authorization, ScimAuthority),
+        allowed: &Authorization,
+        authority: ScimAuthority,
         call: Provision,
         now: Timestamp,
     ) -> Result<Response<AnswerBody>, Problem> {

@@ -9,7 +9,7 @@ use chancery_resource::{
     Answer, Call, MasterKey, Persons, Problem, ProblemKind, Reply, Shape, is_personal, keys_of_persons,
     random, shows_persons,
 };
-use chancery_store::{Error, Mode, StateTable, Tx};
+use chancery_store::{Error, Mode, StateTable, Tx, selectable};
 use http::{HeaderName, HeaderValue, Response, request::Parts};
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
@@ -37,6 +37,17 @@ const MAX_REFUSALS: i64 = 10_000;
 const MAX_KEY: usize = 255;
 const JSON: &str = "application/json";
 const PROBLEM: &str = "application/problem+json";
+
+/// What a key is claimed for.
+#[derive(Clone, Copy)]
+pub struct ClaimedOperation {
+    /// The caller: others may use the same key.
+    pub caller: Uuid,
+    /// The operation's resource.
+    pub shape: &'static Shape,
+    /// The operation's user store.
+    pub store: i64,
+}
 
 /// The result of claiming a key.
 pub enum Claim {
@@ -100,7 +111,7 @@ enum ClaimState {
 /// Claims a key for a request, or returns the stored answer.
 pub async fn claim(
     app: &App,
-    (caller, shape, store): (Uuid, &'static Shape, i64),
+    operation: ClaimedOperation,
     rights: &Rights,
     key: &[u8],
     request: Vec<u8>,
@@ -108,6 +119,7 @@ pub async fn claim(
 ) -> Result<Claim, Problem> {
     // a body can hold a password: the digest is keyed, so that the database alone allows no attempts at it
     let request = app.context.master.digest("idempotency", &request);
+    let ClaimedOperation { caller, shape, store } = operation;
     let held = HeldClaim {
         caller,
         key: aws_lc_rs::digest::digest(&SHA256, key).as_ref().to_vec(),
@@ -162,8 +174,9 @@ impl HeldClaim {
                 return match stored.answer {
                     _ if stored.request != request => Ok(ClaimState::OtherRequest),
                     Some(answer) => {
-                        let Some(persons) = &stored.persons else { return Ok(ClaimState::Erased) };
-                        let persons = keys_of_persons(&self.master, tx, self.shape, self.store, persons)?;
+                        let Some(persons) = stored.persons else { return Ok(ClaimState::Erased) };
+                        let persons =
+                            keys_of_persons(&self.master, tx, self.shape, self.store, &ids_of(&persons))?;
                         Ok(persons.map_or(ClaimState::Erased, |persons| ClaimState::Answer(answer, persons)))
                     }
                     None => {
@@ -398,46 +411,52 @@ fn shortened(mut problem: Problem, parts: &Parts) -> Vec<u8> {
     Problem::new(problem.kind, detail).body("", &trace_of(parts).to_string())
 }
 
-/// The stored state of a key.
-struct StoredClaim {
-    request: Vec<u8>,
-    /// When the key was claimed or last renewed.
-    since: i64,
-    answer: Option<Vec<u8>>,
-    /// `None` where the answer shows several people of a store, one of whom was erased, and where an earlier release stored it, in
-    /// a form that is no longer read.
-    persons: Option<Vec<Uuid>>,
+selectable! {
+    /// The stored state of a key.
+    struct StoredClaim from "FROM idempotent_answer a LEFT JOIN idempotent_claim c ON c.attempt = a.attempt \
+        LEFT JOIN idempotent_erasure e ON e.store = a.shows_of AND e.erased_on >= a.started_on \
+        WHERE a.caller = ?1 AND a.key_digest = ?2" {
+        request: Vec<u8> = "a.request_digest",
+        /// When the key was claimed or last renewed.
+        since: i64 = "CASE WHEN c.held_on > a.started_on THEN c.held_on ELSE a.started_on END",
+        answer: Option<Vec<u8>> = "a.answer",
+        /// The ids of the persons whom the answer is about. `None` where the answer shows several people of a store, one of whom
+        /// was erased, and where an earlier release stored it, in a form that is no longer read.
+        persons: Option<Vec<u8>> = "CASE WHEN e.store IS NULL THEN a.persons END",
+    }
+}
+
+selectable! {
+    /// The stored refusals of a caller, as far as they are counted.
+    struct Refusals {
+        count: i64 = "count(*)",
+        oldest: i64 = "COALESCE(min(refused_on), 0)",
+    }
 }
 
 /// Reads the stored state of a caller's key, and for how many seconds no more refusals of the caller are stored, if there are
 /// too many.
 fn find(tx: &mut Tx<'_>, row: &[Value], now: Timestamp) -> Result<(Option<StoredClaim>, Option<i64>), Error> {
-    let text = "SELECT a.request_digest, \
-                CASE WHEN c.held_on > a.started_on THEN c.held_on ELSE a.started_on END, a.answer, \
-                CASE WHEN e.store IS NULL THEN a.persons END \
-                FROM idempotent_answer a LEFT JOIN idempotent_claim c ON c.attempt = a.attempt \
-                LEFT JOIN idempotent_erasure e ON e.store = a.shows_of AND e.erased_on >= a.started_on \
-                WHERE a.caller = ?1 AND a.key_digest = ?2";
     let refusals = format!(
-        "SELECT count(*), COALESCE(min(refused_on), 0) FROM (SELECT refused_on FROM idempotent_answer \
-         WHERE caller = ?1 AND refused_on > ?2 ORDER BY refused_on LIMIT {MAX_REFUSALS}) refused"
+        "SELECT {} FROM (SELECT refused_on FROM idempotent_answer \
+         WHERE caller = ?1 AND refused_on > ?2 ORDER BY refused_on LIMIT {MAX_REFUSALS}) refused",
+        Refusals::COLUMNS
     );
     let caller: Vec<Value> = row.iter().take(1).cloned().chain([Value::Int(now.0 - RETENTION)]).collect();
     let (mut stored, mut full) = (None, None);
-    tx.query_all(&[(text, row), (&refusals, &caller)], &mut |statement, row| {
+    tx.query_all(&[(StoredClaim::SELECT, row), (&refusals, &caller)], &mut |statement, row| {
         if statement == 1 {
-            let (count, first) = (row.int(0)?, row.int(1)?);
-            full = (count >= MAX_REFUSALS).then(|| ((first + RETENTION - now.0) / 1000).max(1));
-            return Ok(());
+            let Refusals { count, oldest } = Refusals::read(row)?;
+            full = (count >= MAX_REFUSALS).then(|| ((oldest + RETENTION - now.0) / 1000).max(1));
+        } else {
+            stored = Some(StoredClaim::read(row)?);
         }
-        let bytes = |column| {
-            if row.is_null(column)? { Ok(None) } else { row.bytes(column).map(|bytes| Some(bytes.to_vec())) }
-        };
-        let (answer, persons) = (bytes(2)?, bytes(3)?);
-        let ids = |bytes: Vec<u8>| bytes.chunks(16).filter_map(|id| Uuid::from_slice(id).ok()).collect();
-        let persons = persons.map(ids);
-        stored = Some(StoredClaim { request: row.bytes(0)?.to_vec(), since: row.int(1)?, answer, persons });
         Ok::<_, Error>(())
     })?;
     Ok((stored, full))
+}
+
+/// The ids that bytes contain, one after another.
+fn ids_of(bytes: &[u8]) -> Vec<Uuid> {
+    bytes.chunks(16).filter_map(|id| Uuid::from_slice(id).ok()).collect()
 }

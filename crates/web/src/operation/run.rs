@@ -8,8 +8,8 @@ use std::sync::{
 use chancery_auth::Caller;
 use chancery_record::{Timestamp, Value};
 use chancery_resource::{
-    Action, Answer, Authority, Call, Chunk, Context, Op, Out, Part, Permit, Problem, Request, Shape, Steps,
-    explain, finish, read_later, run,
+    Action, Answer, Authority, Call, Chunk, Context, Op, Out, Part, Permit, Problem, Request, Steps, explain,
+    finish, read_later, run,
 };
 use chancery_store::{Class, Error, Mode, Tx};
 use http::{Response, header, request::Parts};
@@ -17,7 +17,7 @@ use tokio::sync::mpsc;
 use tracing::Instrument as _;
 use uuid::Uuid;
 
-use super::idempotency::{self, Claim};
+use super::idempotency::{self, Claim, ClaimedOperation};
 use crate::{
     app::App,
     auth::{
@@ -111,12 +111,12 @@ impl AuthorizedRequest<'_> {
     pub async fn claim(
         &self,
         rights: &mut Rights,
-        about: (Uuid, &'static Shape, i64),
+        operation: ClaimedOperation,
         key: &[u8],
         request: Vec<u8>,
     ) -> Result<Claim, Problem> {
         for _ in 0..MAX_ATTEMPTS {
-            match idempotency::claim(self.app, about, rights, key, request.clone(), self.now).await {
+            match idempotency::claim(self.app, operation, rights, key, request.clone(), self.now).await {
                 Err(problem) if problem.cause == Some(Error::Stale) => {
                     *rights = self.renew_rights(rights).await?;
                 }

@@ -15,7 +15,8 @@ use crate::{
         assets,
         directory::encoded,
         failure::{Failure, retry_after_seconds},
-        forgery, reauthentication,
+        forgery,
+        reauthentication::{self, HeldForm},
         session::{self, SignInResult},
         visit::{Parameters, Visit, plain},
         words::Words,
@@ -82,7 +83,8 @@ async fn route(
     let tags = languages(parts);
     let words = Words::of(tags.iter().map(String::as_str));
     let is_post = parts.method == Method::POST;
-    if let Some(response) = before_sign_in(app, (parts, body, segments), words, &query, now).await? {
+    let request = PageRequest { parts, body, segments };
+    if let Some(response) = before_sign_in(app, request, words, &query, now).await? {
         return Ok(response);
     }
     let named = if let ["store", name, ..] = segments { Some((*name).to_owned()) } else { None };
@@ -105,18 +107,14 @@ async fn route(
                 return Err(problem);
             }
             let failure = Failure::of(parts, words, &problem);
-            return reauthentication::hold_form(
-                app,
-                parts,
-                cookies,
-                (words, None, &form),
-                failure.for_held_form(words),
-            );
+            let held = HeldForm { words, preference: None, form: &form };
+            return reauthentication::hold_form(app, parts, cookies, &held, failure.for_held_form(words));
         }
         visitor => visitor?,
     };
     let Some(visitor) = visitor else {
-        return unauthenticated(app, (parts, body, segments), cookies, words, is_ours, now).await;
+        let request = PageRequest { parts, body, segments };
+        return unauthenticated(app, request, cookies, words, is_ours, now).await;
     };
     let form = if is_post { read_form_body(app, parts, body, LARGEST).await? } else { Vec::new() };
     if is_post {
@@ -140,8 +138,8 @@ async fn route(
     };
     let is_unproven = answered.as_ref().is_err_and(|problem| problem.kind == ProblemKind::Unauthorized);
     if is_unproven && is_post {
-        let held = (words, Some(&visit.visitor.preference), &visit.form);
-        return reauthentication::hold_form(app, parts, cookies, held, reauthentication::prompt(words));
+        let held = HeldForm { words, preference: Some(&visit.visitor.preference), form: &visit.form };
+        return reauthentication::hold_form(app, parts, cookies, &held, reauthentication::prompt(words));
     }
     if is_unproven && !is_prefetch {
         let back = parts.uri.path_and_query().map_or("/console", http::uri::PathAndQuery::as_str);
@@ -152,8 +150,8 @@ async fn route(
             let failure = Failure::of(parts, words, &problem);
             let size: usize = visit.form.iter().map(|(name, value)| name.len() + value.len()).sum();
             if is_post && retry_after_seconds(&problem).is_some() && size <= SMALL {
-                let held = (words, Some(&visit.visitor.preference), &visit.form);
-                return reauthentication::hold_form(app, parts, cookies, held, failure.for_held_form(words));
+                let held = HeldForm { words, preference: Some(&visit.visitor.preference), form: &visit.form };
+                return reauthentication::hold_form(app, parts, cookies, &held, failure.for_held_form(words));
             }
             failure.response(&problem, &visit.plain(failure.heading, &failure.content))?
         }
@@ -167,17 +165,23 @@ async fn route(
     Ok(response)
 }
 
-/// Request parts, body, and path segments.
-type PageRequest<'a> = (&'a Parts, &'a mut RequestBody, &'a [&'a str]);
+/// A request without a session.
+struct PageRequest<'a> {
+    parts: &'a Parts,
+    body: &'a mut RequestBody,
+    /// The decoded segments of the path.
+    segments: &'a [&'a str],
+}
 
 /// Answers requests that need no session: the page of the first administrator, and the redirects of the sign-in.
 async fn before_sign_in(
     app: &App,
-    (parts, body, segments): PageRequest<'_>,
+    request: PageRequest<'_>,
     words: &'static Words,
     query: &Parameters,
     now: Timestamp,
 ) -> Result<Option<Response<AnswerBody>>, Problem> {
+    let PageRequest { parts, body, segments } = request;
     let is_post = parts.method == Method::POST;
     let cookies = || Cookies::read(&parts.headers, &app.token_service.public_url);
     let response = match segments {
@@ -203,25 +207,21 @@ async fn before_sign_in(
 /// Answers a client without a session: a form of an ended session is held in a page, other pages redirect to the sign-in.
 async fn unauthenticated(
     app: &App,
-    (parts, body, segments): PageRequest<'_>,
+    request: PageRequest<'_>,
     cookies: Cookies,
     words: &'static Words,
     is_ours: bool,
     now: Timestamp,
 ) -> Result<Response<AnswerBody>, Problem> {
+    let PageRequest { parts, body, segments } = request;
     let is_post = parts.method == Method::POST;
     // subresources start no sign-in: it would replace one that is in progress
     let asks = parts.headers.get("sec-fetch-dest");
     if is_post && is_ours && segments != ["signout"] {
         let form = read_form_body(app, parts, body, SMALL).await?;
         if reauthentication::is_own(app, &cookies, &form) {
-            return reauthentication::hold_form(
-                app,
-                parts,
-                cookies,
-                (words, None, &form),
-                reauthentication::prompt(words),
-            );
+            let held = HeldForm { words, preference: None, form: &form };
+            return reauthentication::hold_form(app, parts, cookies, &held, reauthentication::prompt(words));
         }
     }
     if is_post || parts.headers.contains_key("sec-purpose") || asks.is_some_and(|asks| asks != "document") {

@@ -67,7 +67,7 @@ async fn of_resource(
         (["act", name], true) => boxed(|| pages::act::run_all(visit, resource, name)).await,
         ([key, "owned", name, rest @ ..], _) => {
             let owned = pages::owned::find(resource, name).ok_or_else(not_found)?;
-            boxed(|| of_owned(visit, (resource, key, owned), rest)).await
+            boxed(|| of_owned(visit, pages::owned::OwnedPath { resource, key, owned }, rest)).await
         }
         (["new"], false) => boxed(|| pages::new::show(visit, resource)).await,
         (["new"], true) => boxed(|| pages::new::create(visit, resource)).await,

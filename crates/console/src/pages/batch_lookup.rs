@@ -35,7 +35,8 @@ impl ReadOptions {
 /// The rows of a list whose member has one of these values, in no particular order.
 pub async fn rows_by(
     visit: &Visit<'_>,
-    (op, member): (&'static Op, &str),
+    op: &'static Op,
+    member: &str,
     values: &[&str],
     reading: ReadOptions,
 ) -> Result<Vec<Value>, Problem> {

@@ -93,9 +93,9 @@ async fn dependent_counts(
     let words = visit.words;
     let mut counts = Vec::new();
     for relation in resource.shape.relations {
-        let page = (MAX_COUNTED + 1, None);
         let linked = if is_read_apart(resource) {
-            relate::linked(visit, (resource, relation), key, page).await?.map(|(rows, _)| rows)
+            let related = relate::linked(visit, resource, relation, key, MAX_COUNTED + 1, None).await?;
+            related.map(|(rows, _)| rows)
         } else {
             None
         };

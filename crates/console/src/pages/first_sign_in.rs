@@ -27,14 +27,26 @@ pub fn way_field(words: &Words, chosen: Option<&str>) -> Map<String, Value> {
     field
 }
 
-/// The context of the page with a new access pass (`pass.html`), which is shown once.
-pub fn pass_content(
-    words: &Words,
-    (text, login, pass): (&str, &str, &str),
-    (label, href): (&str, &str),
-) -> Value {
-    json!({
-        "heading": words.page("pass_title"), "text": text, "login": login, "pass": pass,
-        "login_label": words.field("loginName"), "link": { "href": href, "label": label },
-    })
+/// The page with a new access pass (`pass.html`), which is shown once.
+pub struct PassPage<'a> {
+    /// The text above the pass.
+    pub text: &'a str,
+    /// The login name of the user.
+    pub login: &'a str,
+    /// The access pass.
+    pub pass: &'a str,
+    /// The label of the link to the next page.
+    pub next_label: &'a str,
+    /// The address of the next page.
+    pub next: &'a str,
+}
+
+impl PassPage<'_> {
+    /// The context of the template.
+    pub fn content(&self, words: &Words) -> Value {
+        json!({
+            "heading": words.page("pass_title"), "text": self.text, "login": self.login, "pass": self.pass,
+            "login_label": words.field("loginName"), "link": { "href": self.next, "label": self.next_label },
+        })
+    }
 }

@@ -49,7 +49,7 @@ pub async fn find(
             return Ok(Some(path(&names, &id)));
         }
         next += 1;
-        let linked = relate::linked(visit, (resource, upwards), &id, (PAGE_SIZE, None)).await?;
+        let linked = relate::linked(visit, resource, upwards, &id, PAGE_SIZE, None).await?;
         for row in linked.unwrap_or_default().0 {
             let above = key_of(resource, &row);
             if names.len() < MAX_SEARCHED && !names.contains_key(&above) {

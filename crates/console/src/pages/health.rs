@@ -67,7 +67,10 @@ pub async fn show(visit: &Visit<'_>) -> Result<Response<AnswerBody>, Problem> {
     let words = visit.words;
     let report = visit.app.health().await;
     let jobs = report.jobs.iter().map(|job| job_line(visit, job)).collect();
-    let figures = FIGURES.iter().filter_map(|figure| figure_line(visit, &report, *figure)).collect();
+    let figures = FIGURES
+        .iter()
+        .filter_map(|(name, threshold, href)| figure_line(visit, &report, name, *threshold, href))
+        .collect();
     let cards =
         [ready(visit, &report), card(visit, "health_jobs", jobs), card(visit, "health_figures", figures)];
     let heading = words.page("health");
@@ -133,7 +136,9 @@ fn job_line(visit: &Visit<'_>, job: &JobState) -> Line {
 fn figure_line(
     visit: &Visit<'_>,
     report: &HealthReport,
-    (name, threshold, href): (&'static str, Threshold, &'static str),
+    name: &str,
+    threshold: Threshold,
+    href: &str,
 ) -> Option<Line> {
     let (words, value) = (visit.words, *report.figures.get(name)?);
     let label = words.page(&format!("figure_{name}")).to_owned();

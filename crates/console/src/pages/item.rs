@@ -252,7 +252,7 @@ async fn item_page(
     let own = (resource.presentation.acts)(visit, &item);
     let mut all_acts = own.first;
     if is_writable {
-        all_acts.extend(acts(visit, item, (own.before_settings, own.after_settings)));
+        all_acts.extend(acts(visit, item, own.before_settings, own.after_settings));
     }
     all_acts.extend(own.last);
     let used = match protecting_role {

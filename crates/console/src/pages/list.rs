@@ -45,7 +45,7 @@ pub async fn show(visit: &Visit<'_>, resource: &'static Resource) -> Result<Resp
     let call = call(visit, &input);
     let is_counted = visit.parameter(COUNTED).is_some();
     if is_counted {
-        input.query.push(pair(("includeTotal", "true")));
+        input.query.push(pair("includeTotal", "true"));
     }
     let output = visit.perform(input).await?;
     let mut rows = output.rows();
@@ -195,16 +195,16 @@ fn list_input(visit: &Visit<'_>, resource: &Resource, op: &'static Op) -> Input 
     let count = if visit.parameter(PART).is_some() { APPENDED_PAGE_SIZE } else { PAGE_SIZE };
     input.query.push(("count".to_owned(), count.to_owned()));
     if is_of_deleted(visit, resource) {
-        input.query.push(pair(("quarantined", "true")));
+        input.query.push(pair("quarantined", "true"));
     }
     if let Some(filter) = filter(resource, &visit.query) {
         input.query.push(("filter".to_owned(), filter));
     }
     match sorted_by(visit, resource) {
         Some((field, direction)) => {
-            input.query.extend([("sortBy", field), ("sortOrder", direction)].map(pair));
+            input.query.extend([pair("sortBy", field), pair("sortOrder", direction)]);
         }
-        None => input.query.extend(resource.presentation.order.iter().copied().map(pair)),
+        None => input.query.extend(resource.presentation.order.iter().map(|(name, value)| pair(name, value))),
     }
     input.query.extend(visit.parameter("cursor").map(|cursor| ("cursor".to_owned(), cursor.to_owned())));
     input
@@ -231,7 +231,7 @@ fn is_of_deleted(visit: &Visit<'_>, resource: &Resource) -> bool {
     deleted::has_quarantine(resource) && visit.parameter("view") == Some(deleted::VIEW)
 }
 
-fn pair((name, value): (&str, &str)) -> (String, String) {
+fn pair(name: &str, value: &str) -> (String, String) {
     (name.to_owned(), value.to_owned())
 }
 

@@ -62,19 +62,35 @@ async fn tiles(visit: &Visit<'_>) -> Result<Vec<Value>, Problem> {
             input.query.push(("filter".to_owned(), filter));
         }
         let count = visit.perform(input).await?.rows().len();
-        tiles.push(tile(visit, (key, tone), (count, count < MAX_COUNTED), &tile_href(visit, resource, key)));
+        let href = tile_href(visit, resource, key);
+        tiles.push(Tile { key, tone, count, is_exact: count < MAX_COUNTED, href: &href }.render(visit));
     }
-    if let Some(counted) = Box::pin(set_by_other::count(visit)).await? {
-        tiles.push(tile(visit, ("set_by_others", "warn"), counted, set_by_other::PATH));
+    if let Some((count, is_exact)) = Box::pin(set_by_other::count(visit)).await? {
+        let tile = Tile { key: "set_by_others", tone: "warn", count, is_exact, href: set_by_other::PATH };
+        tiles.push(tile.render(visit));
     }
     Ok(tiles)
 }
 
-/// A tile with a number, and whether the number is exact.
-fn tile(visit: &Visit<'_>, (key, tone): (&str, &str), (count, is_all): (usize, bool), href: &str) -> Value {
-    let number = if is_all { count.to_string() } else { format!("{count}+") };
-    let label = visit.words.page(&format!("tile_{key}")).to_owned();
-    json!({ "number": number, "label": label, "tone": if count == 0 { "" } else { tone }, "href": href })
+/// A tile with a number.
+struct Tile<'a> {
+    /// The key of its label; in the texts it follows `tile_`.
+    key: &'a str,
+    /// Its tone unless the number is zero.
+    tone: &'a str,
+    count: usize,
+    /// Whether there are no more than were counted.
+    is_exact: bool,
+    href: &'a str,
+}
+
+impl Tile<'_> {
+    fn render(&self, visit: &Visit<'_>) -> Value {
+        let Self { key, tone, count, is_exact, href } = self;
+        let number = if *is_exact { count.to_string() } else { format!("{count}+") };
+        let label = visit.words.page(&format!("tile_{key}")).to_owned();
+        json!({ "number": number, "label": label, "tone": if *count == 0 { "" } else { tone }, "href": href })
+    }
 }
 
 /// The link of a tile.

@@ -26,8 +26,16 @@ use crate::shell::{
 /// Maximum number of entries on a page.
 const MAX_ENTRIES: &str = "200";
 
-/// The path of a subresource: the resource, the key of the owner, and the subresource.
-pub type OwnedPath<'a> = (&'static Resource, &'a str, &'static Owned);
+/// The path of a subresource.
+#[derive(Clone, Copy)]
+pub struct OwnedPath<'a> {
+    /// The resource of the owner.
+    pub resource: &'static Resource,
+    /// The key of the owner.
+    pub key: &'a str,
+    /// The subresource.
+    pub owned: &'static Owned,
+}
 
 /// The subresource of this name.
 pub fn find(resource: &'static Resource, name: &str) -> Option<&'static Owned> {
@@ -35,7 +43,8 @@ pub fn find(resource: &'static Resource, name: &str) -> Option<&'static Owned> {
 }
 
 /// The URL of the page of a subresource.
-pub fn address(visit: &Visit<'_>, (resource, key, owned): OwnedPath<'_>) -> String {
+pub fn address(visit: &Visit<'_>, owned_path: OwnedPath<'_>) -> String {
+    let OwnedPath { resource, key, owned } = owned_path;
     format!("{}/{}/owned/{}", visit.address(resource), encoded(key), owned.name)
 }
 
@@ -82,7 +91,7 @@ async fn page(
     typed: &Value,
     problem: Option<&Problem>,
 ) -> Result<Response<AnswerBody>, Problem> {
-    let (resource, key, owned) = owned_path;
+    let OwnedPath { resource, key, owned } = owned_path;
     let op = visit.require(owned.list)?;
     let parent = read(visit, resource, key).await?;
     let mut input = Input::of(op, vec![key.to_owned()]);
@@ -130,9 +139,10 @@ async fn page(
 /// The highest role of the owner that prevents the user from changing entries.
 async fn protecting_role(
     visit: &Visit<'_>,
-    (resource, key, owned): OwnedPath<'_>,
+    owned_path: OwnedPath<'_>,
     parent: &Value,
 ) -> Result<Option<RoleType>, Problem> {
+    let OwnedPath { resource, key, owned } = owned_path;
     let mut ops = [owned.create, owned.change, owned.delete].into_iter().flatten();
     if ops.any(is_protected) { visit.protecting_role(resource, key, parent).await } else { Ok(None) }
 }
@@ -165,7 +175,7 @@ fn line(visit: &Visit<'_>, owned: &Owned, row: &Value, here: &str) -> Value {
 /// # Errors
 /// Any problem that the form cannot display.
 pub async fn add(visit: &Visit<'_>, owned_path: OwnedPath<'_>) -> Result<Response<AnswerBody>, Problem> {
-    let (_, key, owned) = owned_path;
+    let OwnedPath { key, owned, .. } = owned_path;
     let op = visit.require(owned.create)?;
     unbarred(visit, owned_path).await?;
     let body = Value::Object(filled(owned.created().into_iter(), &visit.form));
@@ -180,7 +190,7 @@ pub async fn add(visit: &Visit<'_>, owned_path: OwnedPath<'_>) -> Result<Respons
 
 /// Deletes the selected entries in one transaction.
 pub async fn remove(visit: &Visit<'_>, owned_path: OwnedPath<'_>) -> Result<Response<AnswerBody>, Problem> {
-    let (_, key, owned) = owned_path;
+    let OwnedPath { key, owned, .. } = owned_path;
     let op = visit.require(owned.delete)?;
     unbarred(visit, owned_path).await?;
     let chosen: Vec<&str> =
@@ -203,7 +213,7 @@ async fn confirm(
     owned_path: OwnedPath<'_>,
     chosen: &[&str],
 ) -> Result<Response<AnswerBody>, Problem> {
-    let (_, key, owned) = owned_path;
+    let OwnedPath { key, owned, .. } = owned_path;
     let mut input = Input::of(visit.require(owned.list)?, vec![key.to_owned()]);
     input.query.push(("count".to_owned(), MAX_ENTRIES.to_owned()));
     let rows = visit.perform(input).await?.rows();
@@ -247,7 +257,8 @@ pub async fn show_one(
     one_page(visit, owned_path, id, &row, &row, None).await
 }
 
-async fn read_one(visit: &Visit<'_>, (_, key, owned): OwnedPath<'_>, id: &str) -> Result<Value, Problem> {
+async fn read_one(visit: &Visit<'_>, owned_path: OwnedPath<'_>, id: &str) -> Result<Value, Problem> {
+    let OwnedPath { key, owned, .. } = owned_path;
     let Some(op) = owned.read else { return Ok(Value::Null) };
     Ok(visit.perform(Input::of(op, vec![key.to_owned(), id.to_owned()])).await?.json())
 }
@@ -260,7 +271,7 @@ async fn one_page(
     typed: &Value,
     problem: Option<&Problem>,
 ) -> Result<Response<AnswerBody>, Problem> {
-    let (_, _, owned) = owned_path;
+    let owned = owned_path.owned;
     let words = visit.words;
     let here = address(visit, owned_path);
     let fields: Vec<&Field> = owned.changed().collect();
@@ -321,7 +332,7 @@ pub async fn save(
     owned_path: OwnedPath<'_>,
     id: &str,
 ) -> Result<Response<AnswerBody>, Problem> {
-    let (_, key, owned) = owned_path;
+    let OwnedPath { key, owned, .. } = owned_path;
     let op = visit.require(owned.change)?;
     let base: Value = serde_json::from_str(one(&visit.form, "base").unwrap_or("{}")).unwrap_or_default();
     let fields: Vec<&'static Field> = owned.changed().collect();
@@ -374,7 +385,7 @@ pub async fn show_act(
     id: &str,
     name: &str,
 ) -> Result<Response<AnswerBody>, Problem> {
-    let op = visit.require(of_one(owned_path.2).find(|op| op.name == name))?;
+    let op = visit.require(of_one(owned_path.owned).find(|op| op.name == name))?;
     if is_required(op) {
         visit.fresh()?;
     }
@@ -390,10 +401,10 @@ fn act_page(
     typed: &Value,
     problem: Option<&Problem>,
 ) -> Result<Response<AnswerBody>, Problem> {
-    let op = visit.require(of_one(owned_path.2).find(|op| op.name == name))?;
+    let op = visit.require(of_one(owned_path.owned).find(|op| op.name == name))?;
     let here = address(visit, owned_path);
     let back = json!({ "href": format!("{here}/{}", encoded(id)), "label": visit.words.page("back") });
-    act::form_page(visit, op, &[owned_path.1, id], back, typed, problem)
+    act::form_page(visit, op, &[owned_path.key, id], back, typed, problem)
 }
 
 /// Runs a further operation on an entry.
@@ -406,7 +417,7 @@ pub async fn run(
     id: &str,
     name: &str,
 ) -> Result<Response<AnswerBody>, Problem> {
-    let (_, key, owned) = owned_path;
+    let OwnedPath { key, owned, .. } = owned_path;
     let op = visit.require(of_one(owned).find(|op| op.name == name))?;
     unbarred(visit, owned_path).await?;
     let body = Value::Object(filled(act::fields(op).into_iter(), &visit.form));

@@ -75,7 +75,7 @@ pub async fn rows_of(
 ) -> Result<Vec<Value>, Problem> {
     let (Some(op), Some(key)) = (visit.may(other.list), other.key()) else { return Ok(Vec::new()) };
     let ids: Vec<&str> = ids.iter().map(String::as_str).collect();
-    rows_by(visit, (op, key.wire()), &ids, ReadOptions::default()).await
+    rows_by(visit, op, key.wire(), &ids, ReadOptions::default()).await
 }
 
 /// The platform user of a user of a store, or the platform group of a group: the id of the row with this subject among its identities, if

@@ -72,8 +72,8 @@ async fn page(
 ) -> Result<Response<AnswerBody>, Problem> {
     let (relation, other) = relation(resource, name)?;
     let row = read(visit, resource, key).await?;
-    let page_request = (PAGE_SIZE, visit.parameter("cursor"));
-    let (linked, next) = match linked(visit, (resource, relation), key, page_request).await? {
+    let cursor = visit.parameter("cursor");
+    let (linked, next) = match linked(visit, resource, relation, key, PAGE_SIZE, cursor).await? {
         Some(linked_rows) => linked_rows,
         None => (nested(&row, relation), None),
     };
@@ -167,9 +167,11 @@ pub fn reverse(resource: &Resource, relation: &Relation) -> Option<&'static Rela
 /// is not available.
 pub async fn linked(
     visit: &Visit<'_>,
-    (resource, relation): (&Resource, &Relation),
+    resource: &Resource,
+    relation: &Relation,
     key: &str,
-    (count, cursor): (usize, Option<&str>),
+    count: usize,
+    cursor: Option<&str>,
 ) -> Result<Option<(Vec<Value>, Option<String>)>, Problem> {
     let list = directory::of_shape(relation.target).and_then(|other| visit.may(other.list));
     let Some((op, back)) = list.zip(reverse(resource, relation)) else { return Ok(None) };

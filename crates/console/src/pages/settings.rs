@@ -166,7 +166,7 @@ pub async fn settings(
     let find = resource.presentation.settings.as_ref().and_then(|settings| settings.replaced);
     // another wrong setting makes the owner unusable, but not this one wrong
     if let Some(find) = find.filter(|_| !is_right)
-        && let Some(replaced) = find(visit, (key, row)).await?
+        && let Some(replaced) = find(visit, key, row).await?
     {
         all.iter_mut().filter(|setting| setting.name == replaced).for_each(|setting| setting.is_right = true);
     }

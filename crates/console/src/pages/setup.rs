@@ -16,7 +16,7 @@ use http::{Method, Response, request::Parts};
 use serde_json::{Map, Value, json};
 
 use super::{
-    first_sign_in::{BY_PASSKEY, WAY, can_make_passkeys, pass_content, way_field},
+    first_sign_in::{BY_PASSKEY, PassPage, WAY, can_make_passkeys, way_field},
     welcome::PATH as WIZARD,
 };
 use crate::shell::{
@@ -47,8 +47,12 @@ const FIELDS: [(&str, &str, &str, bool); 7] = [
     ("repeated", "secret", "new-password", true),
 ];
 
-/// The submitted form, and its errors by wire name.
-type Typed<'a> = (&'a [(String, String)], &'a [(String, String)]);
+/// A submitted form.
+struct Typed<'a> {
+    form: &'a [(String, String)],
+    /// The errors, by wire name.
+    wrong: &'a [(String, String)],
+}
 
 /// Answers a request for the page. Opening it does not use the link up: previews and prefetches open it, too.
 ///
@@ -72,7 +76,7 @@ pub async fn answer(
     };
     let link = app.store.run("FindSetup", Mode::Quick, None, query).await?;
     let can_choose = link.ok_or_else(|| Problem::not_found("page here"))?;
-    let show = |wrong: &[(String, String)]| show(app, parts, code, (form, wrong), words, can_choose);
+    let show = |wrong: &[(String, String)]| show(app, parts, code, &Typed { form, wrong }, words, can_choose);
     if parts.method == Method::GET {
         return show(&[]);
     }
@@ -91,13 +95,15 @@ pub async fn answer(
     match app.store.run("FirstAdministrator", Mode::Write, None, creation).await {
         Ok(None) => Ok(see_other(WIZARD)),
         Ok(Some(pass)) => {
-            let login = one(form, "loginName").unwrap_or_default().trim();
-            let access_pass = pass_content(
-                words,
-                (words.page("setup_pass"), login, &pass),
-                (words.page("pass_sign_in"), WIZARD),
-            );
-            page(200, "pass.html", &plain(parts, words, None, words.page("pass_title"), &access_pass))
+            let access_pass = PassPage {
+                text: words.page("setup_pass"),
+                login: one(form, "loginName").unwrap_or_default().trim(),
+                pass: &pass,
+                next_label: words.page("pass_sign_in"),
+                next: WIZARD,
+            };
+            let heading = words.page("pass_title");
+            page(200, "pass.html", &plain(parts, words, None, heading, &access_pass.content(words)))
         }
         Err(problem) if problem.status() == 400 || problem.status() == 409 => {
             let problem = words.problem(problem);
@@ -120,10 +126,11 @@ fn show(
     app: &App,
     parts: &Parts,
     code: &str,
-    (form, wrong): Typed<'_>,
+    typed: &Typed<'_>,
     words: &'static Words,
     can_choose: bool,
 ) -> Result<Response<AnswerBody>, Problem> {
+    let Typed { form, wrong } = typed;
     let fields = FIELDS.iter().filter(|(name, ..)| can_choose || *name != WAY);
     let fields: Vec<Value> = fields
         .map(|(name, control, autocomplete, is_required)| {

@@ -5,7 +5,10 @@ use chancery_record::Field;
 use chancery_resource::{Op, Problem, Relation, RoleType};
 use serde_json::{Value, json};
 
-use super::{owned, relate, settings};
+use super::{
+    owned::{self, OwnedPath},
+    relate, settings,
+};
 use crate::shell::{
     components::{Card, Line},
     directory::{self, Resource, encoded, key_of, title_of},
@@ -41,7 +44,12 @@ pub fn form_act<'a>(visit: &Visit<'a>, resource: &Resource) -> Option<(&'a str, 
 
 /// The actions on a row besides changing it, each with a page of its own. Actions that a role of the row prevents are
 /// omitted.
-pub fn acts(visit: &Visit<'_>, item: Item<'_>, own: (Vec<Value>, Vec<Value>)) -> Vec<Value> {
+pub fn acts(
+    visit: &Visit<'_>,
+    item: Item<'_>,
+    before_settings: Vec<Value>,
+    after_settings: Vec<Value>,
+) -> Vec<Value> {
     let Item { resource, here, row, protecting_role, .. } = item;
     let presentation = resource.presentation;
     let first = presentation.first_acts;
@@ -71,7 +79,6 @@ pub fn acts(visit: &Visit<'_>, item: Item<'_>, own: (Vec<Value>, Vec<Value>)) ->
             json!({ "label": visit.words.page(label), "icon": null, "href": href, "is_main": false, "is_dangerous": false })
         }));
     }
-    let (before_settings, after_settings) = own;
     acts.splice(0..0, after_settings);
     if settings::are_offered(visit, resource) {
         let label = visit.words.page("settings");
@@ -106,7 +113,7 @@ pub async fn related_cards(
     for relation in resource.shape.relations {
         let other = directory::of_shape(relation.target);
         let read_apart = if is_read_apart(resource) {
-            relate::linked(visit, (resource, relation), key, (MAX_LINES, None)).await?
+            relate::linked(visit, resource, relation, key, MAX_LINES, None).await?
         } else {
             None
         };
@@ -138,7 +145,8 @@ pub async fn related_cards(
     });
     let owned = resource.owned.iter().filter(|owned| visit.may(owned.list).is_some());
     let owned = owned.map(|owned| {
-        line(&visit.words.resources(owned.shape.name), Some(&owned::address(visit, (resource, key, owned))))
+        let address = owned::address(visit, OwnedPath { resource, key, owned });
+        line(&visit.words.resources(owned.shape.name), Some(&address))
     });
     let children: Vec<Line> = owned.chain(children).collect();
     if !children.is_empty() {

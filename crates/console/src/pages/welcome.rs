@@ -11,7 +11,7 @@ use serde_json::{Map, Value, json};
 use uuid::Uuid;
 
 use super::{
-    first_sign_in::{BY_PASSKEY, WAY, can_make_passkeys, pass_content, way_field},
+    first_sign_in::{BY_PASSKEY, PassPage, WAY, can_make_passkeys, way_field},
     form::{errors, is_of_form},
     steps::{SetupStep, steps},
 };
@@ -58,11 +58,14 @@ pub async fn run(visit: &Visit<'_>) -> Result<Response<AnswerBody>, Problem> {
             Ok(None) => Ok(redirect_with_notice(&format!("{PATH}?step=app"), "created")),
             Ok(Some(pass)) => {
                 let words = visit.words;
-                let login = one(&visit.form, "loginName").unwrap_or_default().trim();
-                let next = format!("{PATH}?step=app");
-                let texts = (words.page("second_pass"), login, pass.as_str());
-                let content = pass_content(words, texts, (words.page("go_on"), &next));
-                visit.page(200, "pass.html", words.page("pass_title"), &content)
+                let access_pass = PassPage {
+                    text: words.page("second_pass"),
+                    login: one(&visit.form, "loginName").unwrap_or_default().trim(),
+                    pass: &pass,
+                    next_label: words.page("go_on"),
+                    next: &format!("{PATH}?step=app"),
+                };
+                visit.page(200, "pass.html", words.page("pass_title"), &access_pass.content(words))
             }
             Err(problem) if is_of_form(&problem) => page(visit, Some(&problem)).await,
             Err(problem) => Err(problem),

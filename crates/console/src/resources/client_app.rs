@@ -42,8 +42,10 @@ pub static PRESENTATION: Presentation = Presentation {
         Page::at(&[ANY, "rotation"])
             .get(|visit, resource, [key, _]| boxed(move || rotation::show(visit, resource, key))),
         Page::at(&[ANY, "rotation", ANY])
-            .get(|visit, resource, keys| boxed(move || rotation::show_end_form(visit, resource, keys.into())))
-            .post(|visit, resource, keys| boxed(move || rotation::end(visit, resource, keys.into()))),
+            .get(|visit, resource, [key, id]| {
+                boxed(move || rotation::show_end_form(visit, resource, key, id))
+            })
+            .post(|visit, resource, [key, id]| boxed(move || rotation::end(visit, resource, key, id))),
         Page::at(&[ANY, "safety"])
             .get(|visit, resource, [key, _]| boxed(move || security_profile::show(visit, resource, key)))
             .post(|visit, resource, [key, _]| boxed(move || security_profile::set(visit, resource, key))),

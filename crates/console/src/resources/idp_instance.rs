@@ -26,12 +26,11 @@ pub static PRESENTATION: Presentation = Presentation {
         !operation_name!("ConfirmIdpInstanceSettings").is_of(op) || provider_connect::of_row(row).is_some()
     },
     acts: |visit, item| {
-        let at = (item.row, item.here);
-        let connect =
-            provider_connect::act(visit, item.resource, at).filter(|_| item.protecting_role.is_none());
+        let Item { resource, row, here, protecting_role, .. } = item;
+        let connect = provider_connect::act(visit, resource, row, here).filter(|_| protecting_role.is_none());
         Acts {
             before_settings: connect.into_iter().collect(),
-            after_settings: provider_trial::act(visit, at).into_iter().collect(),
+            after_settings: provider_trial::act(visit, row, here).into_iter().collect(),
             ..Acts::default()
         }
     },
@@ -39,7 +38,7 @@ pub static PRESENTATION: Presentation = Presentation {
     settings: Some(Settings {
         field: "applyToIdpInstanceId",
         owner: OwnerOf::Row("idpFactoryType"),
-        replaced: Some(|visit, row| boxed(move || provider::replaced_setting(visit, row))),
+        replaced: Some(|visit, key, row| boxed(move || provider::replaced_setting(visit, key, row))),
     }),
     pages: &[
         Page::at(&["connect"])

@@ -5,7 +5,7 @@ use chancery_web::AnswerBody;
 use http::{HeaderValue, Method, Response, request::Parts};
 use serde_json::{Value, json};
 
-use super::{render::page, words::Words};
+use super::{reauthentication::Explanation, render::page, words::Words};
 
 /// An error page, with the trace id that the log contains, too.
 pub struct Failure {
@@ -45,13 +45,13 @@ impl Failure {
     }
 
     /// The same for a form that is only delayed: the page holds it, and the user sends it again.
-    pub fn for_held_form(self, words: &Words) -> (u16, Value) {
+    pub fn for_held_form(self, words: &Words) -> Explanation {
         let mut content = self.content;
         if let Some(members) = content.as_object_mut() {
             members.insert("hint".to_owned(), json!(words.page("wait_hint")));
             members.insert("link".to_owned(), Value::Null);
         }
-        (self.status, content)
+        Explanation { status: self.status, content }
     }
 
     /// The response, with the headers of the problem.

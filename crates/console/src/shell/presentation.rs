@@ -71,7 +71,7 @@ pub type FindNames =
 
 /// Finds the setting that something else replaces in the row with this key, such as a secret that a certificate replaces.
 pub type FindReplaced =
-    for<'a> fn(&'a Visit<'a>, (&'a str, &'a Value)) -> Boxed<'a, Result<Option<&'static str>, Problem>>;
+    for<'a> fn(&'a Visit<'a>, &'a str, &'a Value) -> Boxed<'a, Result<Option<&'static str>, Problem>>;
 
 /// Matches any segment in the pattern of a page.
 pub const ANY: &str = "*";

@@ -149,13 +149,31 @@ pub fn is_own(app: &App, cookies: &Cookies, form: &[(String, String)]) -> bool {
     })
 }
 
+/// A form that is held in a page.
+pub struct HeldForm<'a> {
+    /// The texts of the page.
+    pub words: &'static Words,
+    /// The preference of the user; `None` without a session.
+    pub preference: Option<&'a ConsolePreference>,
+    /// The submitted fields.
+    pub form: &'a Parameters,
+}
+
+/// What the page of a held form says about the reason.
+pub struct Explanation {
+    /// The status of the response.
+    pub status: u16,
+    /// The context of the template, without the form.
+    pub content: Value,
+}
+
 /// The page of a held form that requires reauthentication: it links to the sign-in, in a tab of its own.
-pub fn prompt(words: &Words) -> (u16, Value) {
+pub fn prompt(words: &Words) -> Explanation {
     let content = json!({
         "heading": words.page("again_title"), "text": words.page("again_text"), "hint": words.page("again_hint"),
         "wait": null, "trace": "", "link": { "href": "/console/proof", "label": words.page("again_link") },
     });
-    (401, content)
+    Explanation { status: 401, content }
 }
 
 /// Holds a form in a page that explains why, and sends it again.
@@ -163,16 +181,18 @@ pub fn hold_form(
     app: &App,
     parts: &Parts,
     mut cookies: Cookies,
-    (words, preference, form): (&'static Words, Option<&ConsolePreference>, &Parameters),
-    (status, mut content): (u16, Value),
+    held: &HeldForm<'_>,
+    explanation: Explanation,
 ) -> Result<Response<AnswerBody>, Problem> {
+    let HeldForm { words, preference, form } = *held;
+    let Explanation { status, mut content } = explanation;
     let cookie = cookies.find(HELD_FORM).unwrap_or_else(|| BASE64_URL_SAFE_NO_PAD.encode(random::<32>()));
     cookies.set(HELD_FORM, &cookie, None);
     let typed = form.iter().filter(|(name, _)| name != "csrf" && name != "kept");
     let mut hidden: Vec<Value> = typed.map(|(name, value)| json!({ "name": name, "value": value })).collect();
     let sent: Vec<Value> = described_fields(words, form).collect();
-    let held = forgery::token(&app.context.master, cookie.as_bytes());
-    hidden.push(json!({ "name": "kept", "value": held }));
+    let token = forgery::token(&app.context.master, cookie.as_bytes());
+    hidden.push(json!({ "name": "kept", "value": token }));
     if let Some(members) = content.as_object_mut() {
         members.insert("action".to_owned(), json!(parts.uri.path()));
         members.insert("hidden".to_owned(), Value::Array(hidden));

@@ -132,7 +132,7 @@ pub async fn rows_of(
 ) -> Result<HashMap<String, Value>, Problem> {
     let op = visit.require(resource.list)?;
     let field = resource.key().ok_or_else(not_found)?;
-    let rows = rows_by(visit, (op, field.wire()), keys, reading).await?;
+    let rows = rows_by(visit, op, field.wire(), keys, reading).await?;
     Ok(rows.into_iter().map(|row| (key_of(resource, &row), row)).collect())
 }
 

@@ -204,7 +204,8 @@ pub async fn show(
 pub async fn show_end_form(
     visit: &Visit<'_>,
     resource: &'static Resource,
-    (key, id): (&str, &str),
+    key: &str,
+    id: &str,
 ) -> Result<Response<AnswerBody>, Problem> {
     page(visit, resource, key, id, None).await
 }
@@ -213,7 +214,8 @@ pub async fn show_end_form(
 pub async fn end(
     visit: &Visit<'_>,
     resource: &'static Resource,
-    (key, id): (&str, &str),
+    key: &str,
+    id: &str,
 ) -> Result<Response<AnswerBody>, Problem> {
     let app = read(visit, resource, key).await?;
     let credential = find(visit, &app, key, id).await?;

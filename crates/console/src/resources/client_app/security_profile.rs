@@ -25,17 +25,27 @@ use crate::{
     },
 };
 
-/// A profile: its name in URLs and, after `profile_`, in the texts; its wire value; and the members with rules.
-type Profile = (&'static str, Option<SecurityProfile>, &'static str, &'static [&'static str]);
+/// A profile.
+#[derive(Clone, Copy)]
+struct Profile {
+    /// The name in URLs and, after `profile_`, in the texts.
+    name: &'static str,
+    /// The FAPI profile; `None` for the recommendations.
+    fapi: Option<SecurityProfile>,
+    /// The wire value.
+    wire: &'static str,
+    /// The members with rules.
+    rules: &'static [&'static str],
+}
 
 /// The profiles, the least strict one first. FAPI rules are checked by the same functions as a change of a client app;
 /// the recommendations of the basic profile, which nothing enforces, are checked here.
 const PROFILES: [Profile; 4] = [
-    (
-        "basic",
-        None,
-        "None",
-        &[
+    Profile {
+        name: "basic",
+        fapi: None,
+        wire: "None",
+        rules: &[
             "allowedResponseTypes",
             "clientAppSecrets",
             "tokenEndpointAuthMethod",
@@ -44,12 +54,12 @@ const PROFILES: [Profile; 4] = [
             "scopeFilterEnabled",
             "allowCrossSubscription",
         ],
-    ),
-    (
-        "fapi2",
-        Some(SecurityProfile::Fapi2SecurityProfile),
-        "Fapi2SecurityProfile",
-        &[
+    },
+    Profile {
+        name: "fapi2",
+        fapi: Some(SecurityProfile::Fapi2SecurityProfile),
+        wire: "Fapi2SecurityProfile",
+        rules: &[
             "isPublic",
             "tokenEndpointAuthMethod",
             "dpopBoundAccessTokens",
@@ -58,12 +68,12 @@ const PROFILES: [Profile; 4] = [
             "clientAppRedirectUris",
             "requestObjectSigningAlg",
         ],
-    ),
-    (
-        "fapi2-signed",
-        Some(SecurityProfile::Fapi2MessageSigning),
-        "Fapi2MessageSigning",
-        &[
+    },
+    Profile {
+        name: "fapi2-signed",
+        fapi: Some(SecurityProfile::Fapi2MessageSigning),
+        wire: "Fapi2MessageSigning",
+        rules: &[
             "isPublic",
             "tokenEndpointAuthMethod",
             "dpopBoundAccessTokens",
@@ -72,12 +82,12 @@ const PROFILES: [Profile; 4] = [
             "clientAppRedirectUris",
             "requestObjectSigningAlg",
         ],
-    ),
-    (
-        "fapi1",
-        Some(SecurityProfile::Fapi1Advanced),
-        "Fapi1Advanced",
-        &[
+    },
+    Profile {
+        name: "fapi1",
+        fapi: Some(SecurityProfile::Fapi1Advanced),
+        wire: "Fapi1Advanced",
+        rules: &[
             "isPublic",
             "tokenEndpointAuthMethod",
             "requireCertificateBoundAccessTokens",
@@ -85,7 +95,7 @@ const PROFILES: [Profile; 4] = [
             "allowedResponseTypes",
             "clientAppRedirectUris",
         ],
-    ),
+    },
 ];
 /// The members of the authentication configuration.
 const OF_CONFIGURATION: [&str; 3] =
@@ -161,22 +171,23 @@ impl ClientAppSecurity {
 
     /// The settings that this release does not support, each with the effect of using it.
     fn unsupported(&self, visit: &Visit<'_>) -> Vec<(&'static str, String)> {
-        let profile = current(&self.app).1.unwrap_or_default();
+        let profile = current(&self.app).fapi.unwrap_or_default();
         let unsupported = unsupported_settings(&ClientSettings { security_profile: profile, ..self.facts() });
         let explanation = |member: &str| visit.words.page(&format!("unserved_{member}")).to_owned();
         unsupported.into_iter().map(|one| (one.member, explanation(one.member))).collect()
     }
 
     /// The violations of a profile, each with its member and a message.
-    fn missing(&self, visit: &Visit<'_>, (name, profile, _, rules): Profile) -> Vec<(&'static str, String)> {
-        let Some(profile) = profile else {
+    fn missing(&self, visit: &Visit<'_>, profile: Profile) -> Vec<(&'static str, String)> {
+        let Profile { name, fapi, rules, .. } = profile;
+        let Some(security_profile) = fapi else {
             let broken = rules.iter().filter(|rule| self.is_broken(rule));
             let explanation = |rule: &str| visit.words.page(&format!("safety_{name}_{rule}")).to_owned();
             return broken.map(|rule| (*rule, explanation(rule))).collect();
         };
         let addresses = self.addresses();
         let facts = ClientSettings {
-            security_profile: profile,
+            security_profile,
             redirect_uris: &addresses,
             authentication: self.method().map(|method| Authentication {
                 method,
@@ -223,13 +234,13 @@ impl ClientAppSecurity {
 }
 
 fn named(name: &str) -> Option<Profile> {
-    PROFILES.into_iter().find(|(known, ..)| *known == name)
+    PROFILES.into_iter().find(|profile| profile.name == name)
 }
 
 /// The profile of a client app.
 fn current(app: &Value) -> Profile {
     let [basic, ..] = PROFILES;
-    let profile = PROFILES.into_iter().find(|(_, _, wire, _)| app["securityProfile"] == json!(wire));
+    let profile = PROFILES.into_iter().find(|profile| app["securityProfile"] == json!(profile.wire));
     profile.unwrap_or(basic)
 }
 
@@ -269,8 +280,8 @@ fn member_href(
     }
 }
 
-fn label(visit: &Visit<'_>, (name, ..): Profile) -> String {
-    visit.words.page(&format!("profile_{name}")).to_owned()
+fn label(visit: &Visit<'_>, profile: Profile) -> String {
+    visit.words.page(&format!("profile_{}", profile.name)).to_owned()
 }
 
 /// The checklist of a profile.
@@ -283,7 +294,7 @@ fn checklist(
 ) -> Card {
     let words = visit.words;
     let missing = security.missing(visit, profile);
-    let lines = profile.3.iter().map(|member| {
+    let lines = profile.rules.iter().map(|member| {
         let wrong = missing.iter().find(|(of, _)| of == member).map(|(_, detail)| detail.clone());
         Line {
             tone: if wrong.is_some() { "warn" } else { "good" },
@@ -300,7 +311,7 @@ fn checklist(
         title: label(visit, profile),
         kind: "checks",
         tone: if missing.is_empty() { "good" } else { "warn" },
-        about: words.page(&format!("profile_{}_about", profile.0)).into(),
+        about: words.page(&format!("profile_{}_about", profile.name)).into(),
         count: Some(format!("{good} / {}", lines.len())),
         lines,
         ..Card::default()
@@ -343,7 +354,7 @@ pub async fn set(
     key: &str,
 ) -> Result<Response<AnswerBody>, Problem> {
     let op = visit.require(resource.patch)?;
-    let (name, _, wire, _) = one(&visit.form, "profile")
+    let Profile { name, wire, .. } = one(&visit.form, "profile")
         .and_then(named)
         .ok_or_else(|| Problem::invalid("There is no profile of this name."))?;
     let mut input = Input::of(op, vec![key.to_owned()]);
@@ -373,19 +384,19 @@ async fn page(
     let views: Vec<Value> = PROFILES
         .into_iter()
         .map(|profile| {
-            let href = format!("{here}?profile={}", profile.0);
-            json!({ "label": label(visit, profile), "href": href, "is_current": profile.0 == chosen.0 })
+            let href = format!("{here}?profile={}", profile.name);
+            json!({ "label": label(visit, profile), "href": href, "is_current": profile.name == chosen.name })
         })
         .collect();
     let card = checklist(visit, resource, key, &security, chosen);
-    let can_set = visit.may(resource.patch).is_some() && chosen.0 != now.0;
+    let can_set = visit.may(resource.patch).is_some() && chosen.name != now.name;
     // the recommendations are no profile: choosing them removes the profile
-    let is_whole = chosen.1.is_none() || card.tone == "good";
+    let is_whole = chosen.fapi.is_none() || card.tone == "good";
     let set = (can_set && is_whole).then(|| {
         json!({
-            "label": words.page(if chosen.1.is_none() { "safety_unset" } else { "safety_set" }),
+            "label": words.page(if chosen.fapi.is_none() { "safety_unset" } else { "safety_set" }),
             "hidden": [
-                { "name": "profile", "value": chosen.0 },
+                { "name": "profile", "value": chosen.name },
                 { "name": "concurrencyToken", "value": plain(at(&security.app, "concurrencyToken")) },
             ],
         })

@@ -58,7 +58,7 @@ pub async fn show(
     visit.require(operation())?;
     let app = read(visit, resource, key).await?;
     let values = json!({ "scope": scope_of(&app), "platformUserId": visit.parameter("platformUserId") });
-    page(visit, (resource, key, &app), &values, (Vec::new(), Vec::new(), Vec::new()), None).await
+    page(visit, resource, key, &app, &values, Preview::default(), None).await
 }
 
 /// Previews the tokens.
@@ -75,19 +75,21 @@ pub async fn run(
     let body = Value::Object(filled(fields(op).into_iter(), &visit.form));
     let mut input = Input::of(op, vec![key.to_owned()]);
     input.body = Some(body.clone());
-    let client_app = (resource, key, &app);
     match visit.perform(input).await {
         Ok(output) => {
             let report = output.json();
             let names = rules_of(visit, &report).await?;
-            let outcomes = DOCUMENTS.iter().map(|document| outcome(visit, &report, *document, &names));
+            let outcomes =
+                DOCUMENTS.iter().map(|(document, title)| outcome(visit, &report, document, title, &names));
             let outcomes = if at(&report, "refusal").is_null() { outcomes.collect() } else { Vec::new() };
             let sidebar =
-                DOCUMENTS.iter().filter_map(|document| withheld(visit, &report, *document)).collect();
-            page(visit, client_app, &body, (refusal_card(visit, &report), outcomes, sidebar), None).await
+                DOCUMENTS.iter().filter_map(|(document, title)| withheld(visit, &report, document, title));
+            let preview =
+                Preview { cards: refusal_card(visit, &report), outcomes, sidebar: sidebar.collect() };
+            page(visit, resource, key, &app, &body, preview, None).await
         }
         Err(problem) if is_of_form(&problem) || problem.kind == ProblemKind::Forbidden => {
-            page(visit, client_app, &body, (Vec::new(), Vec::new(), Vec::new()), Some(&problem)).await
+            page(visit, resource, key, &app, &body, Preview::default(), Some(&problem)).await
         }
         Err(problem) => Err(problem),
     }
@@ -133,7 +135,7 @@ fn refusal_card(visit: &Visit<'_>, report: &Value) -> Vec<Card> {
 }
 
 /// The claims of a document, as a table.
-fn outcome(visit: &Visit<'_>, report: &Value, (document, title): (&str, &str), names: &Names) -> Value {
+fn outcome(visit: &Visit<'_>, report: &Value, document: &str, title: &str, names: &Names) -> Value {
     let words = visit.words;
     let report = at(report, document);
     let claims = report["claims"].as_array().map(Vec::as_slice).unwrap_or_default();
@@ -179,7 +181,7 @@ fn row(visit: &Visit<'_>, claim: &Value, names: &Names) -> Value {
 }
 
 /// The claims that a document omits, with one line for each reason.
-fn withheld(visit: &Visit<'_>, report: &Value, (document, title): (&str, &str)) -> Option<Card> {
+fn withheld(visit: &Visit<'_>, report: &Value, document: &str, title: &str) -> Option<Card> {
     let words = visit.words;
     let all = at(at(report, document), "withheld").as_array().filter(|all| !all.is_empty())?;
     let mut lines: Vec<Line> = Vec::new();
@@ -194,11 +196,24 @@ fn withheld(visit: &Visit<'_>, report: &Value, (document, title): (&str, &str)) 
     Some(Card { title, kind: "lines", count: Some(all.len().to_string()), lines, ..Card::default() })
 }
 
+/// What the page shows of a preview: nothing before one.
+#[derive(Default)]
+struct Preview {
+    /// Why no tokens would be issued.
+    cards: Vec<Card>,
+    /// The claims of each document.
+    outcomes: Vec<Value>,
+    /// The claims that each document omits.
+    sidebar: Vec<Card>,
+}
+
 async fn page(
     visit: &Visit<'_>,
-    (resource, key, app): (&'static Resource, &str, &Value),
+    resource: &'static Resource,
+    key: &str,
+    app: &Value,
     values: &Value,
-    (cards, outcomes, sidebar): (Vec<Card>, Vec<Value>, Vec<Card>),
+    preview: Preview,
     problem: Option<&Problem>,
 ) -> Result<Response<AnswerBody>, Problem> {
     let words = visit.words;
@@ -219,7 +234,8 @@ async fn page(
     let heading = words.page("preview_tokens");
     let content = json!({
         "back": { "href": here, "label": title }, "heading": heading, "about": words.page("preview_about"),
-        "errors": errors(visit, problem), "cards": cards, "outcomes": outcomes, "sidebar": sidebar, "sections": sections,
+        "errors": errors(visit, problem), "cards": preview.cards, "outcomes": preview.outcomes, "sidebar": preview.sidebar,
+        "sections": sections,
         "action": format!("{here}/tokens"), "hidden": [], "submit": words.page("preview_show"), "save": null,
     });
     visit.page(status_of(problem), "trial.html", heading, &content)

@@ -124,7 +124,7 @@ async fn find(visit: &Visit<'_>, group: &str, lines: &[&str]) -> Result<Resolved
     let addresses: Vec<&str> = lines.iter().copied().filter(|line| line.contains('@')).collect();
     let reading = ReadOptions { is_whole: true, ..ReadOptions::default() };
     for (member, names) in [("loginName", lines.to_vec()), ("emailAddress", addresses)] {
-        for row in rows_by(visit, (list, member), &names, reading).await? {
+        for row in rows_by(visit, list, member, &names, reading).await? {
             let name = fold(&text(&row, member));
             let rows = known.entry(name.clone()).or_default();
             // a login name identifies one person, even if it is the address of another one

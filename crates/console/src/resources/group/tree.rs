@@ -84,7 +84,7 @@ fn nodes<'a>(
     depth: usize,
 ) -> Nodes<'a> {
     Box::pin(async move {
-        let linked = relate::linked(visit, (resource, side.relation), &key, (MAX_SHOWN, None)).await?;
+        let linked = relate::linked(visit, resource, side.relation, &key, MAX_SHOWN, None).await?;
         let (rows, next) = linked.unwrap_or_default();
         let own = format!("{}/{}", visit.address(resource), encoded(&key));
         let more = next.map(|_| format!("{own}/relation/{}", side.relation.name));

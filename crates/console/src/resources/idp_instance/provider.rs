@@ -117,7 +117,8 @@ pub async fn certificates(visit: &Visit<'_>, key: &str, row: &Value) -> Result<V
 /// usable.
 pub async fn replaced_setting(
     visit: &Visit<'_>,
-    (key, row): (&str, &Value),
+    key: &str,
+    row: &Value,
 ) -> Result<Option<&'static str>, Problem> {
     let is_replaced = has_signing_certificate(visit, key, row).await?;
     Ok(is_replaced.then(|| ProviderOption::CLIENT_SECRET.name()))

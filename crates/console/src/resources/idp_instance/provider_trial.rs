@@ -21,7 +21,7 @@ fn start_operation() -> Option<&'static Op> {
 }
 
 /// The button of an instance's page, if its kind can be tested.
-pub fn act(visit: &Visit<'_>, (row, here): (&Value, &str)) -> Option<Value> {
+pub fn act(visit: &Visit<'_>, row: &Value, here: &str) -> Option<Value> {
     let is_offered = of_row(row).is_some() && visit.may(start_operation()).is_some();
     is_offered.then(|| {
         let label = visit.words.page("try_it");

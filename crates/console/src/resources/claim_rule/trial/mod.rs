@@ -48,7 +48,7 @@ fn operation(visit: &Visit<'_>) -> Result<&'static Op, Problem> {
 pub async fn show(visit: &Visit<'_>) -> Result<Response<AnswerBody>, Problem> {
     operation(visit)?;
     let draft = Draft::of(visit, rules()?).await?;
-    page(visit, (draft.as_ref(), sample::EXAMPLE), (Vec::new(), Vec::new()), None).await
+    page(visit, draft.as_ref(), sample::EXAMPLE, Evaluation::default(), None).await
 }
 
 /// Evaluates the rules.
@@ -62,12 +62,11 @@ pub async fn run(visit: &Visit<'_>) -> Result<Response<AnswerBody>, Problem> {
         Some(id) => sample::of_person(visit, id).await?,
         None => one(&visit.form, "claims").unwrap_or(sample::EXAMPLE).replace("\r\n", "\n"),
     };
-    let given = (draft.as_ref(), text.as_str());
     let claims = match sample::read(&text) {
         Ok(claims) => claims,
         Err(key) => {
             let problem = Problem::wrong_at("/claims", visit.words.page(key));
-            return page(visit, given, (Vec::new(), Vec::new()), Some(&problem)).await;
+            return page(visit, draft.as_ref(), &text, Evaluation::default(), Some(&problem)).await;
         }
     };
     let mut body = json!({ "claims": claims, "trace": true });
@@ -84,10 +83,11 @@ pub async fn run(visit: &Visit<'_>) -> Result<Response<AnswerBody>, Problem> {
             let evaluation = output.json();
             let names = Names::of(visit, &evaluation, draft.as_ref()).await?;
             let rows = path::rows(visit, &claims, &evaluation, &names);
-            page(visit, given, (rows, vec![rules_card(visit, &evaluation, &names)]), None).await
+            let sidebar = vec![rules_card(visit, &evaluation, &names)];
+            page(visit, draft.as_ref(), &text, Evaluation { rows, sidebar }, None).await
         }
         Err(problem) if is_of_form(&problem) => {
-            page(visit, given, (Vec::new(), Vec::new()), Some(&of_fields(problem))).await
+            page(visit, draft.as_ref(), &text, Evaluation::default(), Some(&of_fields(problem))).await
         }
         Err(problem) => Err(problem),
     }
@@ -177,11 +177,20 @@ fn rules_card(visit: &Visit<'_>, evaluation: &Value, names: &Names) -> Card {
     }
 }
 
+/// What the page shows of an evaluation: nothing before one.
+#[derive(Default)]
+struct Evaluation {
+    /// The path of each claim.
+    rows: Vec<Value>,
+    sidebar: Vec<Card>,
+}
+
 /// Renders the page with the results, or with the problem.
 async fn page(
     visit: &Visit<'_>,
-    (draft, text): (Option<&Draft>, &str),
-    (rows, sidebar): (Vec<Value>, Vec<Card>),
+    draft: Option<&Draft>,
+    text: &str,
+    evaluation: Evaluation,
     problem: Option<&Problem>,
 ) -> Result<Response<AnswerBody>, Problem> {
     let words = visit.words;
@@ -202,8 +211,11 @@ async fn page(
     let content = json!({
         "back": { "href": back, "label": label(visit, rules) }, "heading": heading, "about": words.page("try_about"),
         "errors": errors(visit, problem), "cards": [],
-        "outcomes": [{ "title": words.page("outcome"), "is_titled": false, "about": "", "columns": columns, "rows": rows }],
-        "sidebar": sidebar, "sections": sections, "action": Draft::action(draft), "hidden": draft.map_or_else(Vec::new, Draft::hidden),
+        "outcomes": [{
+            "title": words.page("outcome"), "is_titled": false, "about": "", "columns": columns, "rows": evaluation.rows,
+        }],
+        "sidebar": evaluation.sidebar, "sections": sections,
+        "action": Draft::action(draft), "hidden": draft.map_or_else(Vec::new, Draft::hidden),
         "submit": words.page("try_it"), "save": draft.map(|draft| draft.save(visit, rules)),
     });
     visit.page(problem.map_or(200, Problem::status), "trial.html", heading, &content)

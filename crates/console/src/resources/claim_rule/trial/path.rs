@@ -8,12 +8,17 @@ use crate::shell::{
     visit::Visit,
 };
 
-/// A claim: type, value and source.
-type Claim = (String, String, String);
+/// A claim.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Claim {
+    kind: String,
+    value: String,
+    source: String,
+}
 
-fn claim(value: &Value) -> Claim {
-    let source = value["source"].as_str().unwrap_or("Platform");
-    (plain(&value["type"]), plain(&value["value"]), source.to_owned())
+fn claim(claim: &Value) -> Claim {
+    let source = claim["source"].as_str().unwrap_or("Platform").to_owned();
+    Claim { kind: plain(&claim["type"]), value: plain(&claim["value"]), source }
 }
 
 /// The path of a claim.
@@ -69,7 +74,7 @@ pub fn rows(visit: &Visit<'_>, claims: &[Value], evaluation: &Value, names: &Nam
 
 fn row(visit: &Visit<'_>, start: &Claim, path: &Path<'_>, evaluation: &Value, names: &Names) -> Value {
     let words = visit.words;
-    let (claim_type, value, source) = start;
+    let Claim { kind, value, source } = start;
     let sub =
         if source == "Platform" { value.clone() } else { format!("{value} · {}", words.choice(source)) };
     let steps = path.steps.iter().map(|step| {
@@ -78,7 +83,7 @@ fn row(visit: &Visit<'_>, start: &Claim, path: &Path<'_>, evaluation: &Value, na
         Tag { text: format!("{}: {}", names.name(visit, &id), words.page(&effect)), href: names.href(&id) }
     });
     let steps = Cell { items: steps.collect(), ..Cell::of("tags", "") };
-    let cells = [Cell::of("title", claim_type).with_sub(sub), steps, goes(visit, start, path, evaluation)];
+    let cells = [Cell::of("title", kind).with_sub(sub), steps, goes(visit, start, path, evaluation)];
     json!({ "id": "", "href": null, "avatar": null, "cells": cells })
 }
 
@@ -101,7 +106,7 @@ fn goes(visit: &Visit<'_>, start: &Claim, path: &Path<'_>, evaluation: &Value) -
     let changed: Vec<String> = outputs
         .iter()
         .filter(|(end, _)| *end != start)
-        .map(|((claim_type, value, _), _)| format!("{claim_type} = {value}"))
+        .map(|(end, _)| format!("{} = {}", end.kind, end.value))
         .collect();
     Cell::of("badge", destination).toned("good").with_sub(changed.join(", "))
 }

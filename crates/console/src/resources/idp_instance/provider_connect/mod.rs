@@ -54,7 +54,7 @@ pub fn is_unfinished(row: &Value) -> bool {
 }
 
 /// The button of an instance's page that continues an unfinished wizard.
-pub fn act(visit: &Visit<'_>, resource: &Resource, (row, here): (&Value, &str)) -> Option<Value> {
+pub fn act(visit: &Visit<'_>, resource: &Resource, row: &Value, here: &str) -> Option<Value> {
     let is_offered = gallery_link(visit, resource).is_some() && is_unfinished(row);
     is_offered.then(|| {
         let (label, href) = (visit.words.page("connect_continue"), format!("{here}/connect"));

@@ -35,14 +35,14 @@ pub async fn find(
     let list = visit.require(resource.list)?;
     let reading = ReadOptions { is_whole: table.has_groups(), ..ReadOptions::default() };
     let logins: Vec<&str> = table.logins().collect();
-    for row in rows_by(visit, (list, "loginName"), &logins, reading).await? {
+    for row in rows_by(visit, list, "loginName", &logins, reading).await? {
         existing.people.insert(fold(&text(&row, "loginName")), row);
     }
     if table.has_groups() {
         let groups = directory::of_shape(&GROUP).and_then(|groups| groups.list);
         let names: Vec<&str> = table.group_names().into_iter().collect();
-        let list = (visit.require(groups)?, "name");
-        for row in rows_by(visit, list, &names, ReadOptions::default()).await? {
+        let list = visit.require(groups)?;
+        for row in rows_by(visit, list, "name", &names, ReadOptions::default()).await? {
             existing.groups.insert(fold(&text(&row, "name")), text(&row, "id"));
         }
     }

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use chancery_oauth::{ErrorCode, ProtocolError, STANDARD_SCOPES, is_same_resource, normalize_resource};
 use chancery_record::Value;
 use chancery_resource::{PLATFORM, Sql, StoreError, Tx};
+use chancery_store::selectable;
 
 use super::Application;
 
@@ -96,6 +97,16 @@ pub struct NamedResource {
     pub description: Option<String>,
 }
 
+selectable! {
+    /// A resource of a client app.
+    struct ResourceRow<'r> from "FROM client_app_resource r JOIN client_app a ON a.id = r.client_app_id \
+        JOIN resource_owner o ON o.key = r.key AND o.subscription_id = a.subscription_id WHERE r.key IN " {
+        key: &'r str = "r.key",
+        name: &'r str = "r.name",
+        description: Option<&'r str> = "r.description",
+    }
+}
+
 /// The requested resources with their names: those of the client app itself, else of a client app of the owner's
 /// subscription.
 pub fn named_resources(
@@ -114,19 +125,19 @@ pub fn named_resources(
     if keys.peek().is_none() {
         return Ok(Vec::new());
     }
-    let mut sql = Sql::new(
-        "SELECT r.key, r.name, r.description FROM client_app_resource r JOIN client_app a ON a.id = r.client_app_id \
-         JOIN resource_owner o ON o.key = r.key AND o.subscription_id = a.subscription_id WHERE r.key IN ",
-    );
+    let mut sql = Sql::new(ResourceRow::SELECT);
     sql.add_list(keys.map(|key| Value::Text(key.clone())));
     sql.add(" ORDER BY CASE WHEN r.client_app_id = ");
     let sql = sql.bind(application.id).push(" THEN 0 ELSE 1 END, r.rid");
     let mut named: Vec<NamedResource> = Vec::new();
     tx.query(&sql.text, &sql.parameters, |row| {
-        let key = row.text(0)?;
+        let ResourceRow { key, name, description } = ResourceRow::read(row)?;
         if !named.iter().any(|known| known.key == key) {
-            let (name, description) = (row.text(1)?.to_owned(), row.optional_text(2)?);
-            named.push(NamedResource { key: key.to_owned(), name, description });
+            named.push(NamedResource {
+                key: key.to_owned(),
+                name: name.to_owned(),
+                description: description.map(str::to_owned),
+            });
         }
         Ok(())
     })?;

@@ -2,89 +2,27 @@
 
 use std::{
     collections::{HashMap, HashSet},
-    sync::{Arc, LazyLock},
+    sync::Arc,
 };
 
 use chancery_flow::{InstanceFacts, InstanceKind, TenantFacts};
-use chancery_management::custom_asset::{content_path, image_types};
-use chancery_management::idp_instance::HAS_CONFIGURATION_ERROR;
+use chancery_management::custom_asset::content_path;
 use chancery_oauth::{ClientSettings, Encryption, UnsupportedSetting, unsupported_settings};
 use chancery_record::Value;
 use chancery_resource::settings::{Options, Owner};
-use chancery_store::{EPOCH, Error, Row, Tx};
+use chancery_store::{EPOCH, Error, Tx};
 use uuid::Uuid;
 
 use super::{
     About, Application, ConsentMode, OfferedFactor, OfferedProvider, OfferedStore, OwnScope, PkceMode,
-    ProviderKind, ServingTenant, security_profile,
+    ProviderKind, ServingTenant,
+    rows::{
+        AddressRange, ClientAppMetadata, ClientAppRow, FACTOR_OPTIONS, FactorOptionRow, FactorRow, INSTANCES,
+        InstanceMetadata, InstanceRow, RESOURCES, RedirectUri, RequiredFactor, StoreOptionRow,
+        TENANTS_WITH_QUESTIONNAIRE, TenantOptionRow, TenantRow,
+    },
+    security_profile,
 };
-
-const ABOUT: &str = "SELECT a.id, a.rid, a.subscription_id, a.name, a.enabled, a.allow_user_login, a.is_public, \
-    a.is_native_application, a.is_restricted, a.allow_cross_subscription, a.scope_filter_enabled, \
-    a.logout_consent, a.access_grant_consent, a.allowed_response_types, a.security_profile, \
-    a.resource_filter_enabled, a.include_groups_claims, a.subject_type, a.client_uri, a.logo_uri, \
-    a.allow_device_authorization_grant, a.pkce, a.id_token_claims, \
-    a.access_token_encryption_enabled_override, a.id_token_encrypted_response_alg, \
-    a.userinfo_encrypted_response_alg, a.require_pushed_authorization_requests, a.refresh_tokens, \
-    EXISTS (SELECT 1 FROM client_app_mfa_instance m WHERE m.client_app_rid = a.rid) \
-    FROM client_app a JOIN subscription y ON y.id = a.subscription_id AND y.status = 'Active' WHERE a.id = ?1";
-const URIS: &str = "SELECT uri, redirect_uri_type FROM client_app_redirect_uri WHERE client_app_id = ?1";
-const SCOPES: &str =
-    "SELECT key, name, description FROM client_app_scope WHERE client_app_id = ?1 ORDER BY rid";
-const RESOURCES: &str = "SELECT key FROM client_app_resource WHERE client_app_id = ?1 ORDER BY rid";
-const METADATA: &str = "SELECT m.key, m.value FROM client_app a JOIN client_app_metadata m ON m.client_app_rid = a.rid \
-    WHERE a.id = ?1";
-const TENANTS: &str = "SELECT t.id, t.name, t.subscription_id FROM client_app a JOIN tenant_client_app m ON m.client_app_rid = a.rid \
-    JOIN tenant t ON t.rid = m.tenant_rid JOIN subscription y ON y.id = t.subscription_id \
-    WHERE a.id = ?1 AND t.is_active AND y.status = 'Active' \
-    AND (t.subscription_id = a.subscription_id OR a.allow_cross_subscription) ORDER BY t.name_key, t.id";
-/// User stores and external providers, each with the location of its picture. A provider without one of its mandatory options is not
-/// usable.
-static INSTANCES: LazyLock<String> = LazyLock::new(|| {
-    let images = image_types().map(|kind| format!("'{kind}'")).collect::<Vec<_>>().join(", ");
-    format!(
-        "SELECT t.id, i.id, i.is_hidden, i.subscription_id, i.auto_create_platform_user, \
-    i.name, i.store_name_key IS NOT NULL, i.idp_type, i.treat_mfa_factor_claims_as_confirmed, \
-    (SELECT c.location FROM custom_asset c WHERE c.location = i.icon AND c.mimetype IN \
-    ({images})) FROM client_app a JOIN idp_instance_client_app m ON m.client_app_rid = a.rid \
-    JOIN idp_instance i ON i.rid = m.idp_instance_rid JOIN idp_type y ON y.id = i.idp_type_id \
-    JOIN tenant_idp_instance n ON n.idp_instance_rid = i.rid JOIN tenant t ON t.rid = n.tenant_rid \
-    WHERE a.id = ?1 AND i.is_active AND y.is_active AND NOT {HAS_CONFIGURATION_ERROR} ORDER BY i.position, i.name_key, i.id"
-    )
-});
-const OPTIONS: &str = "SELECT t.id, o.name, o.value, o.has_configuration_error FROM client_app a \
-    JOIN tenant_client_app m ON m.client_app_rid = a.rid JOIN tenant t ON t.rid = m.tenant_rid \
-    JOIN option_value o ON o.apply_to_tenant_id = t.id WHERE a.id = ?1";
-const STORE_OPTIONS: &str = "SELECT i.id, o.name, o.value FROM client_app a \
-    JOIN idp_instance_client_app m ON m.client_app_rid = a.rid JOIN idp_instance i ON i.rid = m.idp_instance_rid \
-    JOIN option_value o ON o.apply_to_idp_instance_id = i.id WHERE a.id = ?1 AND i.store_name_key IS NOT NULL";
-const INSTANCE_METADATA: &str = "SELECT i.id, e.key, e.value FROM client_app a \
-    JOIN idp_instance_client_app m ON m.client_app_rid = a.rid JOIN idp_instance i ON i.rid = m.idp_instance_rid \
-    JOIN idp_instance_metadata e ON e.idp_instance_rid = i.rid WHERE a.id = ?1";
-/// The usable MFA instances of the tenants, each with whether the client app requires it.
-const FACTORS: &str = "SELECT t.id, f.id, f.idp_type, \
-    EXISTS (SELECT 1 FROM client_app_mfa_instance c WHERE c.client_app_rid = a.rid AND c.mfa_instance_rid = f.rid) \
-    FROM client_app a JOIN tenant_client_app m ON m.client_app_rid = a.rid JOIN tenant t ON t.rid = m.tenant_rid \
-    JOIN tenant_mfa_instance n ON n.tenant_rid = t.rid JOIN mfa_instance f ON f.rid = n.mfa_instance_rid \
-    JOIN idp_type y ON y.id = f.idp_type_id WHERE a.id = ?1 AND f.is_active AND y.is_active \
-    AND NOT EXISTS (SELECT 1 FROM option_value o WHERE o.apply_to_mfa_instance_id = f.id \
-    AND o.has_configuration_error) ORDER BY f.position, f.name_key, f.id";
-const FACTOR_OPTIONS: &str = "SELECT DISTINCT f.id, o.name, o.value FROM client_app a \
-    JOIN tenant_client_app m ON m.client_app_rid = a.rid \
-    JOIN tenant_mfa_instance n ON n.tenant_rid = m.tenant_rid JOIN mfa_instance f ON f.rid = n.mfa_instance_rid \
-    JOIN option_value o ON o.apply_to_mfa_instance_id = f.id WHERE a.id = ?1";
-const RANGES: &str = "SELECT r.tenant_id, r.lower, r.upper FROM client_app a \
-    JOIN tenant_client_app m ON m.client_app_rid = a.rid JOIN tenant t ON t.rid = m.tenant_rid \
-    JOIN ip_address_range r ON r.tenant_id = t.id WHERE a.id = ?1 ORDER BY r.rid";
-/// The tenants with questionnaire items.
-const TENANTS_WITH_QUESTIONNAIRE: &str = "SELECT t.id FROM client_app a JOIN tenant_client_app m ON m.client_app_rid = a.rid \
-    JOIN tenant t ON t.rid = m.tenant_rid \
-    WHERE a.id = ?1 AND EXISTS (SELECT 1 FROM user_questionnaire_item q WHERE q.tenant_id = t.id)";
-/// Which instances require which of them.
-const FACTORS_OF_STORES: &str = "SELECT i.id, f.id FROM client_app a \
-    JOIN idp_instance_client_app m ON m.client_app_rid = a.rid JOIN idp_instance i ON i.rid = m.idp_instance_rid \
-    JOIN idp_instance_mfa_instance l ON l.idp_instance_rid = i.rid JOIN mfa_instance f ON f.rid = l.mfa_instance_rid \
-    WHERE a.id = ?1";
 
 type Values = HashMap<Uuid, HashMap<String, String>>;
 
@@ -94,82 +32,63 @@ pub fn load(tx: &mut Tx<'_>, id: Uuid) -> Result<Option<Application>, Error> {
     // the epoch is read first, so that what follows is no older
     let texts = [
         EPOCH,
-        ABOUT,
-        URIS,
-        SCOPES,
-        TENANTS,
+        ClientAppRow::SELECT,
+        RedirectUri::SELECT,
+        OwnScope::SELECT,
+        TenantRow::SELECT,
         INSTANCES.as_str(),
         RESOURCES,
-        FACTORS,
-        FACTORS_OF_STORES,
-        METADATA,
-        OPTIONS,
-        STORE_OPTIONS,
-        FACTOR_OPTIONS,
-        RANGES,
+        FactorRow::SELECT,
+        RequiredFactor::SELECT,
+        ClientAppMetadata::SELECT,
+        TenantOptionRow::SELECT,
+        StoreOptionRow::SELECT,
+        FACTOR_OPTIONS.as_str(),
+        AddressRange::SELECT,
         TENANTS_WITH_QUESTIONNAIRE,
-        INSTANCE_METADATA,
+        InstanceMetadata::SELECT,
     ];
     let statements = texts.map(|text| (text, if text == EPOCH { &key[..0] } else { &key[..] }));
     let (mut epoch, mut application, mut values, mut wrong) = (0, None, Values::new(), HashSet::new());
     tx.query_all(&statements, &mut |index, row| {
         match (index, &mut application) {
             (0, _) => epoch = row.int(0)?,
-            (1, application) => *application = Some(read_application(row)?),
+            (1, application) => *application = Some(ClientAppRow::read(row)?.into()),
             (_, None) => {}
-            (2, Some(application)) => {
-                let uris = if row.text(1)? == "Login" {
-                    &mut application.login_uris
-                } else {
-                    &mut application.logout_uris
-                };
-                uris.push(row.text(0)?.to_owned());
-            }
-            (3, Some(application)) => application.scopes.push(OwnScope {
-                key: row.text(0)?.to_owned(),
-                name: row.text(1)?.to_owned(),
-                description: row.optional_text(2)?,
-            }),
-            (4, Some(application)) => application.tenants.push(ServingTenant {
-                facts: TenantFacts { id: row.id(0)?, instances: Vec::new() },
-                name: row.text(1)?.to_owned(),
-                subscription: row.id(2)?,
-                stores: Vec::new(),
-                providers: Vec::new(),
-                factors: Vec::new(),
-                options: unset(Owner::Tenant),
-                ranges: Vec::new(),
-                has_questionnaire: false,
-            }),
-            (5, Some(application)) => add_instance(application, row)?,
+            (2, Some(application)) => add_uri(application, RedirectUri::read(row)?),
+            (3, Some(application)) => application.scopes.push(OwnScope::read(row)?),
+            (4, Some(application)) => application.tenants.push(TenantRow::read(row)?.into()),
+            (5, Some(application)) => add_instance(application, &InstanceRow::read(row)?),
             (6, Some(application)) => application.resources.push(row.text(0)?.to_owned()),
-            (7, Some(application)) => add_factor(application, row)?,
-            (8, Some(application)) => {
-                add_required_factor(application, row.id(0)?, row.id(1)?);
-            }
+            (7, Some(application)) => add_factor(application, &FactorRow::read(row)?),
+            (8, Some(application)) => add_required_factor(application, &RequiredFactor::read(row)?),
             (9, Some(application)) => {
-                let value = row.optional_text(1)?.unwrap_or_default();
-                drop(application.metadata.insert(row.text(0)?.to_owned(), value.into()));
+                let ClientAppMetadata { key, value } = ClientAppMetadata::read(row)?;
+                application.metadata.insert(key, value.unwrap_or_default().into());
             }
-            (13, Some(application)) => add_range(application, row)?,
+            (10, Some(_)) => {
+                let TenantOptionRow { tenant, name, value, is_wrong } = TenantOptionRow::read(row)?;
+                if is_wrong {
+                    wrong.insert((tenant, name.to_owned()));
+                }
+                add_option(&mut values, tenant, name, value);
+            }
+            (11, Some(_)) => {
+                let StoreOptionRow { store, name, value } = StoreOptionRow::read(row)?;
+                add_option(&mut values, store, name, value);
+            }
+            (12, Some(_)) => {
+                let FactorOptionRow { factor, name, value } = FactorOptionRow::read(row)?;
+                add_option(&mut values, factor, name, value);
+            }
+            (13, Some(application)) => add_range(application, &AddressRange::read(row)?),
             (14, Some(application)) => {
                 let id = row.id(0)?;
                 if let Some(tenant) = application.tenants.iter_mut().find(|tenant| tenant.facts.id == id) {
                     tenant.has_questionnaire = true;
                 }
             }
-            (15, Some(application)) => {
-                let (instance, key) = (row.id(0)?, row.text(1)?.to_owned());
-                let value = row.optional_text(2)?.unwrap_or_default();
-                add_entry(application, instance, &key, &value);
-            }
-            (_, Some(_)) => {
-                if index == 10 && row.bool(3)? {
-                    wrong.insert((row.id(0)?, row.text(1)?.to_owned()));
-                }
-                let own = values.entry(row.id(0)?).or_default();
-                own.insert(row.text(1)?.to_owned(), row.text(2)?.to_owned());
-            }
+            (_, Some(application)) => add_entry(application, &InstanceMetadata::read(row)?),
         }
         Ok(())
     })?;
@@ -179,6 +98,10 @@ pub fn load(tx: &mut Tx<'_>, id: Uuid) -> Result<Option<Application>, Error> {
         application.epoch = epoch;
     }
     Ok(application)
+}
+
+fn add_option(values: &mut Values, owner: Uuid, name: &str, value: &str) {
+    values.entry(owner).or_default().insert(name.to_owned(), value.to_owned());
 }
 
 fn unset<F>(owner: Owner) -> Arc<Options<F>> {
@@ -224,90 +147,106 @@ fn close_misconfigured(application: &mut Application, wrong: &HashSet<(Uuid, Str
 }
 
 /// The unsupported settings that concern sign-ins.
-fn read_unsupported_settings(row: &Row<'_>) -> Result<Vec<UnsupportedSetting>, Error> {
-    let (id_token, userinfo) = (row.optional_text(24)?, row.optional_text(25)?);
-    Ok(unsupported_settings(&ClientSettings {
-        is_pairwise: row.text(17)? == "Pairwise",
-        encrypts_access_tokens: !row.is_null(23)? && row.bool(23)?,
-        id_token_encryption: Encryption { alg: id_token.as_deref(), enc: None },
-        userinfo_encryption: Encryption { alg: userinfo.as_deref(), enc: None },
-        require_pushed_authorization_requests: row.bool(26)?,
-        security_profile: security_profile(row.text(14)?),
+fn unsupported_settings_of(row: &ClientAppRow<'_>) -> Vec<UnsupportedSetting> {
+    unsupported_settings(&ClientSettings {
+        is_pairwise: row.subject_type == "Pairwise",
+        encrypts_access_tokens: row.encrypts_access_tokens.unwrap_or_default(),
+        id_token_encryption: Encryption { alg: row.id_token_encryption, enc: None },
+        userinfo_encryption: Encryption { alg: row.userinfo_encryption, enc: None },
+        require_pushed_authorization_requests: row.require_pushed_authorization_requests,
+        security_profile: security_profile(row.security_profile),
         ..ClientSettings::default()
-    }))
-}
-
-fn add_range(application: &mut Application, row: &Row<'_>) -> Result<(), Error> {
-    let id = row.id(0)?;
-    let ends = (row.text(1)?.parse(), row.text(2)?.parse());
-    if let (Some(tenant), (Ok(lower), Ok(upper))) =
-        (application.tenants.iter_mut().find(|one| one.facts.id == id), ends)
-    {
-        tenant.ranges.push((lower, upper));
-    }
-    Ok(())
-}
-
-fn read_application(row: &Row<'_>) -> Result<Application, Error> {
-    Ok(Application {
-        id: row.id(0)?,
-        rid: row.int(1)?,
-        subscription: row.id(2)?,
-        name: row.text(3)?.to_owned(),
-        enabled: row.bool(4)?,
-        allow_user_login: row.bool(5)?,
-        is_public: row.bool(6)?,
-        is_native: row.bool(7)?,
-        is_restricted: row.bool(8)?,
-        allow_cross_subscription: row.bool(9)?,
-        scope_filter_enabled: row.bool(10)?,
-        signs_out_silently: row.text(11)? == "Implicit",
-        consent: match row.text(12)? {
-            "Implicit" => ConsentMode::Implicit,
-            "Explicit" => ConsentMode::Explicit,
-            "Systematic" => ConsentMode::Systematic,
-            _ => ConsentMode::External,
-        },
-        allowed_response_types: row.text(13)?.to_owned(),
-        security_profile: security_profile(row.text(14)?),
-        filters_resources: row.bool(15)?,
-        includes_groups: row.bool(16)?,
-        client_uri: row.optional_text(18)?,
-        logo_uri: row.optional_text(19)?,
-        allows_devices: row.bool(20)?,
-        pkce: match row.text(21)? {
-            "AsTenant" => PkceMode::AsTenant,
-            "Optional" => PkceMode::Optional,
-            _ => PkceMode::Required,
-        },
-        scope_claims_in_id_token: row.text(22)? == "Scopes",
-        unsupported_settings: read_unsupported_settings(row)?,
-        requires_second_factor: row.bool(28)?,
-        refreshes_in_session: row.text(27)? == "Session",
-        login_uris: Vec::new(),
-        logout_uris: Vec::new(),
-        scopes: Vec::new(),
-        resources: Vec::new(),
-        metadata: serde_json::Map::new(),
-        tenants: Vec::new(),
-        rules: Arc::default(),
-        epoch: 0,
     })
 }
 
-fn add_instance(application: &mut Application, row: &Row<'_>) -> Result<(), Error> {
-    let (tenant, id) = (row.id(0)?, row.id(1)?);
-    let Some(tenant) = application.tenants.iter_mut().find(|one| one.facts.id == tenant) else {
-        return Ok(());
+impl From<ClientAppRow<'_>> for Application {
+    fn from(row: ClientAppRow<'_>) -> Self {
+        Self {
+            unsupported_settings: unsupported_settings_of(&row),
+            id: row.id,
+            rid: row.rid,
+            subscription: row.subscription,
+            name: row.name,
+            enabled: row.enabled,
+            allow_user_login: row.allow_user_login,
+            is_public: row.is_public,
+            is_native: row.is_native,
+            is_restricted: row.is_restricted,
+            allow_cross_subscription: row.allow_cross_subscription,
+            scope_filter_enabled: row.scope_filter_enabled,
+            signs_out_silently: row.logout_consent == "Implicit",
+            consent: match row.access_grant_consent {
+                "Implicit" => ConsentMode::Implicit,
+                "Explicit" => ConsentMode::Explicit,
+                "Systematic" => ConsentMode::Systematic,
+                _ => ConsentMode::External,
+            },
+            allowed_response_types: row.allowed_response_types,
+            security_profile: security_profile(row.security_profile),
+            filters_resources: row.filters_resources,
+            includes_groups: row.includes_groups,
+            client_uri: row.client_uri,
+            logo_uri: row.logo_uri,
+            allows_devices: row.allows_devices,
+            pkce: match row.pkce {
+                "AsTenant" => PkceMode::AsTenant,
+                "Optional" => PkceMode::Optional,
+                _ => PkceMode::Required,
+            },
+            scope_claims_in_id_token: row.id_token_claims == "Scopes",
+            requires_second_factor: row.requires_second_factor,
+            refreshes_in_session: row.refresh_tokens == "Session",
+            login_uris: Vec::new(),
+            logout_uris: Vec::new(),
+            scopes: Vec::new(),
+            resources: Vec::new(),
+            metadata: serde_json::Map::new(),
+            tenants: Vec::new(),
+            rules: Arc::default(),
+            epoch: 0,
+        }
+    }
+}
+
+fn add_uri(application: &mut Application, row: RedirectUri<'_>) {
+    let uris = if row.kind == "Login" { &mut application.login_uris } else { &mut application.logout_uris };
+    uris.push(row.uri);
+}
+
+impl From<TenantRow> for ServingTenant {
+    fn from(row: TenantRow) -> Self {
+        Self {
+            facts: TenantFacts { id: row.id, instances: Vec::new() },
+            name: row.name,
+            subscription: row.subscription,
+            stores: Vec::new(),
+            providers: Vec::new(),
+            factors: Vec::new(),
+            options: unset(Owner::Tenant),
+            ranges: Vec::new(),
+            has_questionnaire: false,
+        }
+    }
+}
+
+fn add_range(application: &mut Application, row: &AddressRange<'_>) {
+    let tenant = application.tenants.iter_mut().find(|one| one.facts.id == row.tenant);
+    if let (Some(tenant), Ok(lower), Ok(upper)) = (tenant, row.lower.parse(), row.upper.parse()) {
+        tenant.ranges.push((lower, upper));
+    }
+}
+
+fn add_instance(application: &mut Application, row: &InstanceRow<'_>) {
+    let Some(tenant) = application.tenants.iter_mut().find(|one| one.facts.id == row.tenant) else {
+        return;
     };
-    let (subscription, creates_platform_users) = (row.id(3)?, row.bool(4)?);
-    let is_trusted = row.bool(8)?;
+    let InstanceRow { id, subscription, creates_platform_users, is_trusted, .. } = *row;
     let about = About {
-        name: row.text(5)?.to_owned(),
-        icon: row.optional_text(9)?.map(|location| content_path(&location)),
+        name: row.name.to_owned(),
+        icon: row.icon.map(content_path),
         metadata: serde_json::Map::new(),
     };
-    let kind = if row.bool(6)? {
+    let kind = if row.is_store {
         let options = unset(Owner::UserStore);
         tenant.stores.push(OfferedStore {
             id,
@@ -318,7 +257,7 @@ fn add_instance(application: &mut Application, row: &Row<'_>) -> Result<(), Erro
             about,
         });
         InstanceKind::Store
-    } else if let Some(kind) = ProviderKind::named(row.text(7)?) {
+    } else if let Some(kind) = ProviderKind::named(row.idp_type) {
         tenant.providers.push(OfferedProvider {
             id,
             kind,
@@ -330,42 +269,39 @@ fn add_instance(application: &mut Application, row: &Row<'_>) -> Result<(), Erro
         });
         InstanceKind::External { believed: is_trusted }
     } else {
-        return Ok(());
+        return;
     };
-    tenant.facts.instances.push(InstanceFacts { id, is_hidden: row.bool(2)?, kind });
-    Ok(())
+    tenant.facts.instances.push(InstanceFacts { id, is_hidden: row.is_hidden, kind });
 }
 
 /// Adds a metadata entry of an instance.
-fn add_entry(application: &mut Application, instance: Uuid, key: &str, value: &str) {
+fn add_entry(application: &mut Application, row: &InstanceMetadata<'_>) {
     for tenant in &mut application.tenants {
         let stores = tenant.stores.iter_mut().map(|store| (store.id, &mut store.about.metadata));
         let providers =
             tenant.providers.iter_mut().map(|provider| (provider.id, &mut provider.about.metadata));
-        for (_, metadata) in stores.chain(providers).filter(|(id, _)| *id == instance) {
-            metadata.insert(key.to_owned(), value.into());
+        for (_, metadata) in stores.chain(providers).filter(|(id, _)| *id == row.instance) {
+            metadata.insert(row.key.to_owned(), row.value.unwrap_or_default().into());
         }
     }
 }
 
 /// Adds an MFA instance that an instance requires.
-fn add_required_factor(application: &mut Application, instance: Uuid, factor: Uuid) {
+fn add_required_factor(application: &mut Application, row: &RequiredFactor) {
     for tenant in &mut application.tenants {
         let stores = tenant.stores.iter_mut().map(|store| (store.id, &mut store.factors));
         let providers = tenant.providers.iter_mut().map(|provider| (provider.id, &mut provider.factors));
-        let requiring = stores.chain(providers).filter(|(id, _)| *id == instance);
-        requiring.for_each(|(_, factors)| factors.push(factor));
+        let requiring = stores.chain(providers).filter(|(id, _)| *id == row.instance);
+        requiring.for_each(|(_, factors)| factors.push(row.factor));
     }
 }
 
-fn add_factor(application: &mut Application, row: &Row<'_>) -> Result<(), Error> {
-    let (tenant, id) = (row.id(0)?, row.id(1)?);
-    let owner = row.optional_text(2)?.and_then(|name| Owner::of_type(&name));
-    let Some(kind) = owner.and_then(OfferedFactor::kind_of) else { return Ok(()) };
-    if let Some(tenant) = application.tenants.iter_mut().find(|one| one.facts.id == tenant) {
-        let is_of_application = row.bool(3)?;
+fn add_factor(application: &mut Application, row: &FactorRow<'_>) {
+    let FactorRow { id, is_of_application, .. } = *row;
+    let owner = Owner::of_type(row.idp_type);
+    let Some(kind) = owner.and_then(OfferedFactor::kind_of) else { return };
+    if let Some(tenant) = application.tenants.iter_mut().find(|one| one.facts.id == row.tenant) {
         let options = unset(OfferedFactor::owner_of(kind));
         tenant.factors.push(OfferedFactor { id, kind, is_of_application, options });
     }
-    Ok(())
 }

@@ -6,6 +6,7 @@ pub mod claim_rules;
 pub mod console_path;
 pub mod load;
 mod offered_factor;
+mod rows;
 
 use std::{net::IpAddr, sync::Arc};
 
@@ -19,7 +20,7 @@ use chancery_resource::{
     CONSOLE, PLATFORM,
     settings::{Options, TenantOption, UserStoreOption},
 };
-use chancery_store::{Error, Mode, Store};
+use chancery_store::{Error, Mode, Store, selectable};
 use quick_cache::sync::Cache;
 use uuid::Uuid;
 
@@ -128,15 +129,17 @@ pub struct Application {
     pub epoch: i64,
 }
 
-/// A scope of a client app.
-#[derive(Clone, Debug)]
-pub struct OwnScope {
-    /// Its name in requests.
-    pub key: String,
-    /// Its display name.
-    pub name: String,
-    /// Its description.
-    pub description: Option<String>,
+selectable! {
+    /// A scope of a client app.
+    #[derive(Clone, Debug)]
+    pub struct OwnScope from "FROM client_app_scope WHERE client_app_id = ?1 ORDER BY rid" {
+        /// Its name in requests.
+        pub key: String = "key",
+        /// Its display name.
+        pub name: String = "name",
+        /// Its description.
+        pub description: Option<String> = "description",
+    }
 }
 
 /// A tenant in which a client app serves.

@@ -17,20 +17,30 @@ const ASSET_BYTES: u64 = 32 << 20;
 /// The overhead of an entry in bytes: the names of all views, in each language.
 const ENTRY: u64 = 4 << 10;
 
-type Cached<T> = (Arc<T>, i64);
+/// A cached value, with the security epoch at which it was read.
+struct Cached<T> {
+    value: Arc<T>,
+    epoch: i64,
+}
+
+impl<T> Clone for Cached<T> {
+    fn clone(&self) -> Self {
+        Self { value: Arc::clone(&self.value), epoch: self.epoch }
+    }
+}
 
 #[derive(Clone)]
 struct Bytes;
 
 impl Weighter<Owners, Cached<Appearance>> for Bytes {
-    fn weight(&self, _: &Owners, (cached, _): &Cached<Appearance>) -> u64 {
-        ENTRY.saturating_add(cached.bytes() as u64)
+    fn weight(&self, _: &Owners, cached: &Cached<Appearance>) -> u64 {
+        ENTRY.saturating_add(cached.value.bytes() as u64)
     }
 }
 
 impl Weighter<String, Cached<Asset>> for Bytes {
-    fn weight(&self, location: &String, (cached, _): &Cached<Asset>) -> u64 {
-        ENTRY.saturating_add((location.len() + cached.data.len()) as u64)
+    fn weight(&self, location: &String, cached: &Cached<Asset>) -> u64 {
+        ENTRY.saturating_add((location.len() + cached.value.data.len()) as u64)
     }
 }
 
@@ -58,10 +68,10 @@ impl Appearances {
         epoch: Option<i64>,
     ) -> Result<Arc<Appearance>, Error> {
         let cached = self.appearances.get(&owners);
-        if let Some((cached, of)) = &cached
-            && is_current(store, epoch, *of).await?
+        if let Some(cached) = &cached
+            && is_current(store, epoch, cached.epoch).await?
         {
-            return Ok(Arc::clone(cached));
+            return Ok(Arc::clone(&cached.value));
         }
         let reading = move |tx: &mut Tx<'_>| {
             // the epoch is read first, so that what follows is no older
@@ -70,16 +80,16 @@ impl Appearances {
         };
         let (loaded, epoch) = store.run("FindAppearance", Mode::Quick, None, reading).await?;
         // an unchanged appearance is not parsed again
-        let same = cached.map(|(cached, _)| cached).filter(|cached| **cached == loaded);
-        let loaded = same.unwrap_or_else(|| Arc::new(loaded));
-        self.appearances.insert(owners, (Arc::clone(&loaded), epoch));
-        Ok(loaded)
+        let same = cached.map(|cached| cached.value).filter(|value| **value == loaded);
+        let value = same.unwrap_or_else(|| Arc::new(loaded));
+        self.appearances.insert(owners, Cached { value: Arc::clone(&value), epoch });
+        Ok(value)
     }
 
     /// The cached file at a location.
     pub async fn known_asset(&self, store: &Store, location: &str) -> Result<Option<Arc<Asset>>, Error> {
         match self.assets.get(location) {
-            Some((cached, of)) if is_current(store, None, of).await? => Ok(Some(cached)),
+            Some(cached) if is_current(store, None, cached.epoch).await? => Ok(Some(cached.value)),
             _ => Ok(None),
         }
     }
@@ -92,9 +102,9 @@ impl Appearances {
             Ok::<_, Error>((asset_at(tx, &key)?, epoch))
         };
         let (loaded, epoch) = store.run("FindAsset", Mode::Quick, None, reading).await?;
-        let Some(loaded) = loaded.map(Arc::new) else { return Ok(None) };
-        self.assets.insert(location.to_owned(), (Arc::clone(&loaded), epoch));
-        Ok(Some(loaded))
+        let Some(value) = loaded.map(Arc::new) else { return Ok(None) };
+        self.assets.insert(location.to_owned(), Cached { value: Arc::clone(&value), epoch });
+        Ok(Some(value))
     }
 }
 

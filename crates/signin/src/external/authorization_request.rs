@@ -14,6 +14,17 @@ const NEW_SIGN_IN_S: u64 = 30 * 60;
 /// The separator between the id of the flow and the proof in a state.
 const SEPARATOR: char = '.';
 
+/// What a state is bound to.
+#[derive(Clone, Copy)]
+pub struct StateBinding<'a> {
+    /// The instance.
+    pub instance: Uuid,
+    /// The id of the flow.
+    pub flow: &'a str,
+    /// The browser.
+    pub browser: &'a str,
+}
+
 /// The secret from which state, nonce and verifier of one request are derived.
 #[derive(Clone)]
 pub struct Secret([u8; 16]);
@@ -40,7 +51,8 @@ impl Secret {
     }
 
     /// `state`: the id of the flow, and a proof that this browser was redirected to this instance in that flow.
-    pub fn state(&self, master: &MasterKey, instance: Uuid, flow: &str, browser: &str) -> String {
+    pub fn state(&self, master: &MasterKey, bound_to: StateBinding<'_>) -> String {
+        let StateBinding { instance, flow, browser } = bound_to;
         let proof = self.derived(master, "external-sign-in-state", &format!("{instance}/{flow}/{browser}"));
         format!("{flow}{SEPARATOR}{proof}")
     }
@@ -67,11 +79,13 @@ impl Secret {
     pub fn address(
         &self,
         master: &MasterKey,
-        (discovery, client, demands): (&Discovery, &Client, &Demands),
-        (instance, flow, browser): (Uuid, &str, &str),
+        discovery: &Discovery,
+        client: &Client,
+        demands: &Demands,
+        bound_to: StateBinding<'_>,
     ) -> String {
         let secrets = self.secrets(master);
-        let state = self.state(master, instance, flow, browser);
+        let state = self.state(master, bound_to);
         let request =
             RequestParameters { state: &state, nonce: &secrets.nonce, verifier: &secrets.verifier, demands };
         authorization_url(discovery, client, request)
@@ -115,19 +129,20 @@ mod tests {
     use chancery_resource::MasterKey;
     use uuid::Uuid;
 
-    use super::{Secret, flow_of_state};
+    use super::{Secret, StateBinding, flow_of_state};
 
     #[test]
     fn a_state_is_bound_to_browser_flow_and_instance() {
         let (master, secret, instance) = (MasterKey::generate(), Secret::new(), Uuid::from_u128(1));
-        let state = secret.state(&master, instance, "flow", "browser");
+        let bound_to = StateBinding { instance, flow: "flow", browser: "browser" };
+        let state = secret.state(&master, bound_to);
         assert_eq!(flow_of_state(&state), Some("flow"));
         for other in [
-            secret.state(&master, Uuid::from_u128(2), "flow", "browser"),
-            secret.state(&master, instance, "flow", "other"),
-            secret.state(&master, instance, "other", "browser"),
-            Secret::new().state(&master, instance, "flow", "browser"),
-            secret.state(&MasterKey::generate(), instance, "flow", "browser"),
+            secret.state(&master, StateBinding { instance: Uuid::from_u128(2), ..bound_to }),
+            secret.state(&master, StateBinding { browser: "other", ..bound_to }),
+            secret.state(&master, StateBinding { flow: "other", ..bound_to }),
+            Secret::new().state(&master, bound_to),
+            secret.state(&MasterKey::generate(), bound_to),
         ] {
             assert_ne!(other, state);
         }

@@ -27,7 +27,10 @@ use uuid::Uuid;
 
 pub use authorization_request::flow_of_state;
 
-use self::{authorization_request::Secret, claims::ProviderIdentity};
+use self::{
+    authorization_request::{Secret, StateBinding},
+    claims::ProviderIdentity,
+};
 use crate::{
     client_app::{OfferedProvider, ProviderKind},
     flow::{
@@ -107,11 +110,9 @@ impl Provider<'_> {
             login: demands.login,
             on: visit.now.0,
         };
-        let address = secret.address(
-            &self.context.master,
-            (discovery, &begun.connection.client, &demands),
-            (provider.id, &pending.id, &visit.browser),
-        );
+        let bound_to = StateBinding { instance: provider.id, flow: &pending.id, browser: &visit.browser };
+        let client = &begun.connection.client;
+        let address = secret.address(&self.context.master, discovery, client, &demands, bound_to);
         pending.provider_redirect = Some(redirect);
         Ok(BrowserResponse::ToProvider(pending.into(), address))
     }
@@ -151,11 +152,9 @@ impl Provider<'_> {
         let Some(redirect) = pending.provider_redirect.take() else { return no_flow() };
         let Some(secret) = Secret::of(&redirect) else { return no_flow() };
         let shown = parameters.iter().find(|(name, _)| name == "state").map(|(_, state)| state.as_str());
-        if shown
-            != Some(
-                secret.state(&self.context.master, redirect.instance, &pending.id, &visit.browser).as_str(),
-            )
-        {
+        let bound_to =
+            StateBinding { instance: redirect.instance, flow: &pending.id, browser: &visit.browser };
+        if shown != Some(secret.state(&self.context.master, bound_to).as_str()) {
             return no_flow();
         }
         let Some(application) = self.application_of(&pending).await? else {
@@ -197,7 +196,15 @@ impl Provider<'_> {
                 return Ok((failed(pending, "unexpected"), AttemptResult::NotCounted));
             }
         };
-        self.complete_external(visit, pending, flow_context, provider, secret, (identity, profile)).await
+        self.complete_external(
+            visit,
+            pending,
+            flow_context,
+            provider,
+            secret,
+            ExternalPerson { identity, profile },
+        )
+        .await
     }
 
     async fn complete_external(
@@ -207,7 +214,7 @@ impl Provider<'_> {
         mut flow_context: FlowContext,
         provider: OfferedProvider,
         secret: Secret,
-        who: (ProviderIdentity, ExternalProfile),
+        external: ExternalPerson,
     ) -> Result<(BrowserResponse, AttemptResult), Problem> {
         let Some(transaction) = self.sign_in_transaction(visit, &pending, &flow_context) else {
             return Ok((BrowserResponse::Error(PageError::NO_FLOW), AttemptResult::NotCounted));
@@ -217,7 +224,7 @@ impl Provider<'_> {
             if !spend(tx, &transaction, &spent)? {
                 return Ok(ExternalResult::Replayed);
             }
-            decide(&transaction, tx, &provider, &who)
+            decide(&transaction, tx, &provider, &external)
         });
         Ok(match deciding.await? {
             ExternalResult::Replayed => (BrowserResponse::Error(PageError::NO_FLOW), AttemptResult::Failed),
@@ -234,6 +241,13 @@ impl Provider<'_> {
             }
         })
     }
+}
+
+/// A person at a provider.
+struct ExternalPerson {
+    identity: ProviderIdentity,
+    /// The fields of the platform user.
+    profile: ExternalProfile,
 }
 
 /// The result of a valid response of a provider.
@@ -282,8 +296,9 @@ fn decide(
     transaction: &SignInTransaction,
     tx: &mut Tx<'_>,
     provider: &OfferedProvider,
-    (identity, profile): &(ProviderIdentity, ExternalProfile),
+    external: &ExternalPerson,
 ) -> Result<ExternalResult, Problem> {
+    let ExternalPerson { identity, profile } = external;
     let context = Context::of_server(&transaction.app, Scope::Everything, transaction.now);
     let application = &transaction.flow_context.application;
     // also if the person cannot sign in by the replacing identity yet

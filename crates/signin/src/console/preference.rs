@@ -1,37 +1,30 @@
 //! The display preferences of a person in the console.
 
 use chancery_resource::{StateTable, StoreError, Tx};
+use chancery_store::selectable;
 use uuid::Uuid;
 
-/// A person's display preferences; empty if nothing was chosen.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct ConsolePreference {
-    /// `light` or `dark`.
-    pub theme: String,
-    /// `en` or `de`.
-    pub language: String,
-    /// `compact`.
-    pub density: String,
-    /// The time zone of displayed times; empty: that of the browser.
-    pub zone: String,
-    /// `off`: single-letter shortcuts are disabled.
-    pub single_keys: String,
+selectable! {
+    /// A person's display preferences; empty if nothing was chosen.
+    #[derive(Clone, Debug, Default, PartialEq, Eq)]
+    pub struct ConsolePreference from "FROM console_preference WHERE person_id = ?1" {
+        /// `light` or `dark`.
+        pub theme: String = "theme",
+        /// `en` or `de`.
+        pub language: String = "language",
+        /// `compact`.
+        pub density: String = "density",
+        /// The time zone of displayed times; empty: that of the browser.
+        pub zone: String = "zone",
+        /// `off`: single-letter shortcuts are disabled.
+        pub single_keys: String = "single_keys",
+    }
 }
 
 /// A person's display preferences; empty if nothing was chosen.
 pub fn console_preference(tx: &mut Tx<'_>, person: Uuid) -> Result<ConsolePreference, StoreError> {
-    let text =
-        "SELECT theme, language, density, zone, single_keys FROM console_preference WHERE person_id = ?1";
-    let preference = tx.one(text, &[person.into()], |row| {
-        Ok(ConsolePreference {
-            theme: row.text(0)?.to_owned(),
-            language: row.text(1)?.to_owned(),
-            density: row.text(2)?.to_owned(),
-            zone: row.text(3)?.to_owned(),
-            single_keys: row.text(4)?.to_owned(),
-        })
-    });
-    Ok(preference?.unwrap_or_default())
+    let preference = tx.one(ConsolePreference::SELECT, &[person.into()], ConsolePreference::read)?;
+    Ok(preference.unwrap_or_default())
 }
 
 /// Stores a person's display preferences.

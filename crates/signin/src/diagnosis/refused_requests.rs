@@ -8,7 +8,7 @@ use std::{
 
 use chancery_record::Timestamp;
 use chancery_resource::{AppContext, Context, Scope};
-use chancery_store::{Error, StateTable, Tx};
+use chancery_store::{Error, StateTable, Tx, selectable};
 use uuid::Uuid;
 
 /// How often a kind of refused requests is recorded, in ms.
@@ -96,6 +96,15 @@ fn remember(known: &mut HashMap<RefusedKind, i64>, kind: RefusedKind, now: Times
     known.insert(kind, now.0);
 }
 
+selectable! {
+    /// The numbers of stored refusals of a client app.
+    struct KnownKinds from "FROM client_app a WHERE a.id = ?1" {
+        of_app: i64 = "(SELECT count(*) FROM client_app_refusal r WHERE r.client_app_id = a.id)",
+        of_kind: i64 = "(SELECT count(*) FROM client_app_refusal r WHERE r.client_app_id = a.id AND r.endpoint = ?2 \
+            AND r.error = ?3)",
+    }
+}
+
 /// Writes notes. Those of deleted client apps are left out, and so are new kinds beyond the limits of the client app
 /// and of the installation.
 pub fn write_refused(
@@ -105,9 +114,6 @@ pub fn write_refused(
 ) -> Result<(), Error> {
     let all = format!("SELECT count(*) FROM (SELECT 1 FROM client_app_refusal LIMIT {MAX_ROWS}) listed");
     let mut all = tx.one(&all, &[], |row| row.int(0))?.unwrap_or_default();
-    let known = "SELECT (SELECT count(*) FROM client_app_refusal r WHERE r.client_app_id = a.id), \
-        (SELECT count(*) FROM client_app_refusal r WHERE r.client_app_id = a.id AND r.endpoint = ?2 AND r.error = ?3) \
-        FROM client_app a WHERE a.id = ?1";
     let write = StateTable::ClientAppRefusal.insert(
         "(id, client_app_id, endpoint, error, reason, sent, registered, first_on, last_on, expires_on) \
          VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?8, ?9) ON CONFLICT (client_app_id, endpoint, error) DO UPDATE \
@@ -116,11 +122,10 @@ pub fn write_refused(
     );
     for one in requests {
         let (app, endpoint, error) = one.kind;
-        let row = tx.one(known, &[app.into(), endpoint.into(), error.into()], |row| {
-            Ok((row.int(0)?, row.int(1)? > 0))
-        })?;
-        let Some((of_app, is_listed)) = row else { continue };
-        if !is_listed && (of_app >= MAX_OF_APP || all >= MAX_ROWS) {
+        let kind = [app.into(), endpoint.into(), error.into()];
+        let Some(known) = tx.one(KnownKinds::SELECT, &kind, KnownKinds::read)? else { continue };
+        let is_listed = known.of_kind > 0;
+        if !is_listed && (known.of_app >= MAX_OF_APP || all >= MAX_ROWS) {
             continue;
         }
         let now = one.last_on.0;

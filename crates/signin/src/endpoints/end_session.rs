@@ -8,7 +8,7 @@ use chancery_auth::{Issuer, canonical_id};
 use chancery_oauth::{ErrorCode, LogoutRequest, ProtocolError, with_query};
 use chancery_record::Timestamp;
 use chancery_resource::{MasterKey, Problem, Sql, StoreError, Tx};
-use chancery_store::Mode;
+use chancery_store::{Mode, selectable};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use uuid::Uuid;
@@ -391,32 +391,28 @@ fn sessions_to_end(
     Ok(if theirs.is_empty() { sessions.to_vec() } else { theirs })
 }
 
-/// A front-channel logout of a client app.
-struct Frame {
-    application: Uuid,
-    uri: String,
-    needs_session: bool,
-    issuing: Option<Uuid>,
-    session: Uuid,
+selectable! {
+    /// A front-channel logout of a client app.
+    struct Frame {
+        application: Uuid = "a.id",
+        uri: String = "a.frontchannel_logout_uri",
+        needs_session: bool = "a.frontchannel_logout_session_required",
+        issuing: Option<Uuid> = "g.issuing_tenant_id",
+        session: Uuid = "g.session_id",
+    }
 }
 
 fn frames(tx: &mut Tx<'_>, sessions: &[Session]) -> Result<Vec<Frame>, StoreError> {
-    let mut sql = Sql::new(
-        "SELECT DISTINCT a.id, a.frontchannel_logout_uri, a.frontchannel_logout_session_required, \
-         g.issuing_tenant_id, g.session_id FROM sign_in_grant g JOIN client_app a ON a.id = g.client_app_id \
+    let mut sql = Sql::new(format!(
+        "SELECT DISTINCT {} FROM sign_in_grant g JOIN client_app a ON a.id = g.client_app_id \
          WHERE a.frontchannel_logout_uri IS NOT NULL AND g.session_id IN ",
-    );
+        Frame::COLUMNS
+    ));
     sql.add_list(sessions.iter().map(|session| session.id.into()));
     sql.add(&format!(" LIMIT {MAX_FRAMES}"));
     let mut rows = Vec::new();
     tx.query(&sql.text, &sql.parameters, |row| {
-        rows.push(Frame {
-            application: row.id(0)?,
-            uri: row.text(1)?.to_owned(),
-            needs_session: row.bool(2)?,
-            issuing: row.optional_id(3)?,
-            session: row.id(4)?,
-        });
+        rows.push(Frame::read(row)?);
         Ok(())
     })?;
     Ok(rows)

@@ -10,7 +10,7 @@ use chancery_resource::{
     AppContext, Problem, Sql, StoreError, Tx,
     settings::{ProviderOption, flag},
 };
-use chancery_store::Mode;
+use chancery_store::{Mode, selectable};
 use uuid::Uuid;
 
 use crate::{
@@ -18,9 +18,14 @@ use crate::{
     provider::{Provider, Visit},
 };
 
-/// The active instances among these, each with its value of an option.
-const UPSTREAM: &str = "SELECT i.id, o.value FROM idp_instance i JOIN option_value o ON o.apply_to_idp_instance_id = i.id \
-    WHERE i.is_active AND i.idp_type = 'OpenIdConnect' AND o.value IS NOT NULL AND o.name = ";
+selectable! {
+    /// An active instance with its value of an option, whose name follows.
+    struct InstanceOption<'r> from "FROM idp_instance i JOIN option_value o ON o.apply_to_idp_instance_id = i.id \
+        WHERE i.is_active AND i.idp_type = 'OpenIdConnect' AND o.value IS NOT NULL AND o.name = " {
+        instance: Uuid = "i.id",
+        value: &'r str = "o.value",
+    }
+}
 
 impl Provider<'_> {
     /// The address for signing out at the provider of the sign-in, if the instance has `SignOutUpstream`; `state` is
@@ -60,12 +65,14 @@ fn connection_of(
     instances: &[Uuid],
     now: Timestamp,
 ) -> Result<Option<(Uuid, Connection)>, StoreError> {
-    let mut sql = Sql::new(UPSTREAM).bind(ProviderOption::SIGN_OUT_UPSTREAM.name()).push(" AND i.id IN ");
+    let option = ProviderOption::SIGN_OUT_UPSTREAM.name();
+    let mut sql = Sql::new(InstanceOption::SELECT).bind(option).push(" AND i.id IN ");
     sql.add_list(instances.iter().copied().map(Value::Id));
     let mut set = HashSet::new();
     tx.query(&sql.text, &sql.parameters, |row| {
-        if flag(row.text(1)?) == Some(true) {
-            set.insert(row.id(0)?);
+        let InstanceOption { instance, value } = InstanceOption::read(row)?;
+        if flag(value) == Some(true) {
+            set.insert(instance);
         }
         Ok(())
     })?;

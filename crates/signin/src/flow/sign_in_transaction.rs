@@ -20,12 +20,12 @@ use super::{
     response::{BrowserResponse, NewSession},
 };
 use crate::{
-    grant::authorization_code,
+    grant::authorization_code::{self, CodeRequest},
     person::{self, external_claims::ExternalClaims},
     provider::{Provider, Visit},
     second_factor::remember,
     session::{
-        self, Session, SessionCookie,
+        self, BrowserSessions, Session, SessionCookie,
         sign_in_record::{Origin, SignInOutcome, SignInRecord},
     },
 };
@@ -184,14 +184,16 @@ impl SignInTransaction {
         let application = &self.flow_context.application;
         let tenant = application.tenant(identified.tenant).ok_or_else(|| Problem::not_found("tenant"))?;
         let (new, options) = (SessionCookie::new(&self.app.master), &tenant.options);
-        let former = (self.cookie.as_ref(), &new, sessions);
+        let browser = BrowserSessions { former: self.cookie.as_ref(), new: &new, known: sessions };
         let external_claims = self.flow_context.external_claims_of(identified);
         let id = session::establish(
             context,
             tx,
-            former,
-            (identified, external_claims),
-            (self.is_persistent, tenant),
+            browser,
+            identified,
+            external_claims,
+            self.is_persistent,
+            tenant,
         )?;
         self.record_sign_in(context, tx, evaluated, id)?;
         let by_passkey = identified.proofs.iter().any(|proof| matches!(proof.method, Method::Passkey { .. }));
@@ -208,7 +210,7 @@ impl SignInTransaction {
         let Step::Done(signed_in) = due.step() else {
             return Ok(Some(ProofResult::SignedIn(due.flow().clone().into(), session)));
         };
-        let request = (application.as_ref(), self.flow_context.issuing, &self.request);
+        let request = CodeRequest { application, issuing: self.flow_context.issuing, request: &self.request };
         let code = authorization_code::issue(context, tx, request, signed_in, id)?;
         Ok(Some(ProofResult::Complete(code, session, admitted.contact.locale.clone())))
     }

@@ -17,7 +17,7 @@ use super::{
     response::{BrowserResponse, PageError},
 };
 use crate::{
-    grant::authorization_code,
+    grant::authorization_code::{self, CodeRequest},
     person::consent,
     provider::{Provider, Visit},
     session::{self, SessionCookie},
@@ -170,7 +170,7 @@ impl AnswerTransaction {
             session::note_use(tx, used, &tenant.options, self.now)?;
         }
         consent::store(&context, tx, application.id, signed_in, &self.request.resources)?;
-        let request = (application.as_ref(), self.flow_context.issuing, &self.request);
+        let request = CodeRequest { application, issuing: self.flow_context.issuing, request: &self.request };
         authorization_code::issue(&context, tx, request, signed_in, used.id).map(AnswerResult::Code)
     }
 }

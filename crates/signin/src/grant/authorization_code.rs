@@ -7,6 +7,7 @@ use chancery_oauth::{AuthorizationRequest, OPENID, SecurityProfile};
 use chancery_record::{Timestamp, Value};
 use chancery_resource::settings::TenantOption;
 use chancery_resource::{Context, MasterKey, Problem, StateTable, StoreError, Tx, random};
+use chancery_store::selectable;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
@@ -57,14 +58,26 @@ pub fn granted_of(
     (scope.filter(is_granted).to_string(), requested)
 }
 
+/// An authorization request of a client app.
+#[derive(Clone, Copy)]
+pub struct CodeRequest<'a> {
+    /// The client app.
+    pub application: &'a Application,
+    /// The tenant whose issuer got the request; `None`: the installation.
+    pub issuing: Option<Uuid>,
+    /// The request.
+    pub request: &'a AuthorizationRequest,
+}
+
 /// Issues the code of an authorization request for a complete sign-in.
 pub fn issue(
     context: &Context,
     tx: &mut Tx<'_>,
-    (application, issuing, request): (&Application, Option<Uuid>, &AuthorizationRequest),
+    code_request: CodeRequest<'_>,
     signed_in: &SignedIn,
     session: Uuid,
 ) -> Result<Option<String>, Problem> {
+    let CodeRequest { application, issuing, request } = code_request;
     if !request.response_type.code {
         return Ok(None);
     }
@@ -126,6 +139,17 @@ pub fn issue(
     Ok(Some(code))
 }
 
+selectable! {
+    /// A code as it is stored.
+    struct CodeRow from "FROM authorization_code \
+        WHERE digest = ?1 AND misses < ?2 AND (used_on IS NOT NULL OR expires_on > ?3)" {
+        application: Uuid = "client_app_id",
+        grant: Uuid = "grant_id",
+        sealed: Vec<u8> = "sealed",
+        used_on: Option<Timestamp> = "used_on",
+    }
+}
+
 /// A stored code.
 pub struct StoredCode {
     digest: Vec<u8>,
@@ -146,14 +170,9 @@ pub fn find(
     now: Timestamp,
 ) -> Result<Option<StoredCode>, StoreError> {
     let digest = digest(master, code);
-    let text = "SELECT client_app_id, grant_id, sealed, used_on FROM authorization_code \
-        WHERE digest = ?1 AND misses < ?2 AND (used_on IS NOT NULL OR expires_on > ?3)";
     let key = [digest.clone().into(), MISSES.into(), now.0.into()];
-    let row = tx.one(text, &key, |row| {
-        let used_on = if row.is_null(3)? { None } else { Some(Timestamp(row.int(3)?)) };
-        Ok((row.id(0)?, row.id(1)?, row.bytes(2)?.to_vec(), used_on))
-    })?;
-    let Some((application, grant, sealed, used_on)) = row else { return Ok(None) };
+    let row = tx.one(CodeRow::SELECT, &key, CodeRow::read)?;
+    let Some(CodeRow { application, grant, sealed, used_on }) = row else { return Ok(None) };
     let opened = master.open(&associated_data(&digest), &sealed);
     let contents = opened.and_then(|text| serde_json::from_slice(text.expose()).ok());
     let contents = contents.ok_or_else(|| StoreError::Internal("a code's contents cannot be read".into()))?;

@@ -15,6 +15,7 @@ use chancery_record::{Timestamp, Value};
 use chancery_resource::{
     AppContext, Context, MasterKey, Problem, SignInEvent, StateTable, StoreError, Tx, random,
 };
+use chancery_store::selectable;
 use uuid::Uuid;
 
 use self::granted::Granted;
@@ -40,6 +41,20 @@ pub struct Grant {
     pub used_on: Timestamp,
     /// Until when it is retained, as it is stored.
     expires_on: Timestamp,
+}
+
+selectable! {
+    /// A grant as it is stored.
+    struct GrantRow<'r> from "FROM sign_in_grant WHERE id = ?1 AND ended_on IS NULL" {
+        application: Uuid = "client_app_id",
+        generation: i64 = "generation",
+        rotated_on: Option<Timestamp> = "rotated_on",
+        salt: Vec<u8> = "salt",
+        sealed: &'r [u8] = "sealed",
+        started_on: Timestamp = "started_on",
+        used_on: Timestamp = "used_on",
+        expires_on: Timestamp = "expires_on",
+    }
 }
 
 fn associated_data(id: Uuid) -> String {
@@ -132,22 +147,20 @@ impl Grant {
 
     /// Finds a grant that has not ended.
     pub fn find(tx: &mut Tx<'_>, master: &MasterKey, id: Uuid) -> Result<Option<Self>, StoreError> {
-        let text = "SELECT client_app_id, generation, rotated_on, salt, sealed, started_on, used_on, expires_on \
-            FROM sign_in_grant WHERE id = ?1 AND ended_on IS NULL";
-        tx.one(text, &[id.into()], |row| {
-            let rotated_on = if row.is_null(2)? { None } else { Some(Timestamp(row.int(2)?)) };
-            let opened = master.open(&associated_data(id), row.bytes(4)?);
+        tx.one(GrantRow::SELECT, &[id.into()], |row| {
+            let row = GrantRow::read(row)?;
+            let opened = master.open(&associated_data(id), row.sealed);
             let granted = opened.and_then(|text| serde_json::from_slice(text.expose()).ok());
             Ok(Self {
                 id,
-                application: row.id(0)?,
+                application: row.application,
                 granted: granted.ok_or_else(|| StoreError::Internal("a grant cannot be read".into()))?,
-                generation: row.int(1)?,
-                rotated_on,
-                salt: row.bytes(3)?.to_vec(),
-                started_on: Timestamp(row.int(5)?),
-                used_on: Timestamp(row.int(6)?),
-                expires_on: Timestamp(row.int(7)?),
+                generation: row.generation,
+                rotated_on: row.rotated_on,
+                salt: row.salt,
+                started_on: row.started_on,
+                used_on: row.used_on,
+                expires_on: row.expires_on,
             })
         })
     }

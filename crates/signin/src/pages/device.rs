@@ -6,7 +6,7 @@ use base64::{Engine as _, prelude::BASE64_URL_SAFE_NO_PAD};
 use chancery_flow::{Flow, Request, Step};
 use chancery_record::{Timestamp, Value as Bound};
 use chancery_resource::{Context, MasterKey, Problem, Scope, StateTable, StoreError, Tx, random};
-use chancery_store::Mode;
+use chancery_store::{Mode, selectable};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
@@ -103,15 +103,15 @@ impl Provider<'_> {
             let Step::Done(signed_in) = evaluated.due.step() else { return Ok(None) };
             let requested = &flow.request().requested;
             let granted = signed_in.granted.as_ref();
-            let waiting = waiting_for(tx, &digest, now)?;
-            let Some((scope, resources)) = waiting else { return Ok(None) };
+            let Some(access) = requested_access(tx, &digest, now)? else { return Ok(None) };
             let is_granted = |word: &&str| granted.is_none_or(|granted| granted.words.contains(*word));
-            let scope: Vec<&str> = scope
+            let scope: Vec<&str> = access
+                .scope
                 .split_whitespace()
                 .filter(|word| requested.iter().any(|one| one == word))
                 .filter(is_granted)
                 .collect();
-            let resources: Vec<String> = resources.split_whitespace().map(str::to_owned).collect();
+            let resources: Vec<String> = access.resources.split_whitespace().map(str::to_owned).collect();
             if is_allowed {
                 let mut context = Context::of_server(&app, Scope::Everything, now);
                 context.actor = Some(signed_in.person);
@@ -149,37 +149,36 @@ impl Provider<'_> {
     }
 }
 
-/// A waiting device.
-struct Waiting {
-    digest: Vec<u8>,
-    application: Uuid,
-    scope: String,
-    resources: String,
+selectable! {
+    /// A waiting device.
+    struct Waiting from "FROM device_authorization \
+        WHERE user_code = ?1 AND status = 'Pending' AND expires_on > ?2" {
+        digest: Vec<u8> = "digest",
+        application: Uuid = "client_app_id",
+        scope: String = "scope",
+        resources: String = "resources",
+    }
 }
 
 fn find_waiting(tx: &mut Tx<'_>, user: &[u8], now: Timestamp) -> Result<Option<Waiting>, StoreError> {
-    let text = "SELECT digest, client_app_id, scope, resources FROM device_authorization \
-        WHERE user_code = ?1 AND status = 'Pending' AND expires_on > ?2";
-    tx.one(text, &[user.to_vec().into(), now.0.into()], |row| {
-        Ok(Waiting {
-            digest: row.bytes(0)?.to_vec(),
-            application: row.id(1)?,
-            scope: row.text(2)?.to_owned(),
-            resources: row.text(3)?.to_owned(),
-        })
-    })
+    tx.one(Waiting::SELECT, &[user.to_vec().into(), now.0.into()], Waiting::read)
 }
 
-fn waiting_for(
+selectable! {
+    /// What a waiting device requested.
+    struct RequestedAccess from "FROM device_authorization \
+        WHERE digest = ?1 AND status = 'Pending' AND expires_on > ?2" {
+        scope: String = "scope",
+        resources: String = "resources",
+    }
+}
+
+fn requested_access(
     tx: &mut Tx<'_>,
     digest: &[u8],
     now: Timestamp,
-) -> Result<Option<(String, String)>, StoreError> {
-    let text = "SELECT scope, resources FROM device_authorization \
-        WHERE digest = ?1 AND status = 'Pending' AND expires_on > ?2";
-    tx.one(text, &[digest.to_vec().into(), now.0.into()], |row| {
-        Ok((row.text(0)?.to_owned(), row.text(1)?.to_owned()))
-    })
+) -> Result<Option<RequestedAccess>, StoreError> {
+    tx.one(RequestedAccess::SELECT, &[digest.to_vec().into(), now.0.into()], RequestedAccess::read)
 }
 
 /// Approves or denies a waiting device. `false`: it has been decided already.

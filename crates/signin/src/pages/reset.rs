@@ -10,7 +10,7 @@ use chancery_resource::{
     AppContext, MasterKey, Problem, Tx,
     settings::{Options, TenantOption},
 };
-use chancery_store::{Class, Mode, Store};
+use chancery_store::{Class, Mode, Store, selectable};
 use chancery_userstore::password::reset_by_mail::{self, Reset};
 use serde_json::json;
 use uuid::Uuid;
@@ -231,7 +231,14 @@ pub fn reset_url(
     can_be.then(|| format!("{issuer}{RESET_PATH}?flow={}", pending.id))
 }
 
-const OPTIONS: &str = "SELECT name, value FROM option_value WHERE apply_to_tenant_id = ?1";
+selectable! {
+    /// An option of a tenant.
+    struct OptionRow from "FROM option_value WHERE apply_to_tenant_id = ?1" {
+        name: String = "name",
+        value: String = "value",
+    }
+}
+
 const STORES: &str = "SELECT i.id FROM tenant t JOIN tenant_idp_instance n ON n.tenant_rid = t.rid \
     JOIN idp_instance i ON i.rid = n.idp_instance_rid JOIN idp_type y ON y.id = i.idp_type_id \
     WHERE t.id = ?1 AND i.is_active AND y.is_active AND NOT i.is_hidden AND i.store_name_key IS NOT NULL \
@@ -242,9 +249,10 @@ const STORES: &str = "SELECT i.id FROM tenant t JOIN tenant_idp_instance n ON n.
 fn stores_of(tx: &mut Tx<'_>, tenant: Uuid) -> Result<Option<Vec<Uuid>>, Problem> {
     let (mut own, mut stores) = (HashMap::new(), Vec::new());
     let key = [Value::Id(tenant)];
-    tx.query_all(&[(OPTIONS, &key), (STORES, &key)], &mut |index, row| {
+    tx.query_all(&[(OptionRow::SELECT, &key), (STORES, &key)], &mut |index, row| {
         if index == 0 {
-            own.insert(row.text(0)?.to_owned(), row.text(1)?.to_owned());
+            let OptionRow { name, value } = OptionRow::read(row)?;
+            own.insert(name, value);
         } else {
             stores.push(row.id(0)?);
         }

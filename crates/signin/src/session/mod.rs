@@ -9,7 +9,7 @@ use chancery_flow::{Identified, Proof, SessionFacts, SignedIn};
 use chancery_record::{Timestamp, Value};
 use chancery_resource::settings::{Options, TenantOption};
 use chancery_resource::{Context, MasterKey, Problem, SignInEvent, random};
-use chancery_store::{Error, StateTable, Tx};
+use chancery_store::{Error, StateTable, Tx, selectable};
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
@@ -83,31 +83,55 @@ impl Session {
     }
 }
 
+selectable! {
+    /// A session as it is stored.
+    struct SessionRow<'r> {
+        id: Uuid = "id",
+        tenant: Uuid = "tenant_id",
+        person: Uuid = "person_id",
+        proofs: &'r str = "proofs",
+        is_persistent: bool = "is_kept",
+        used_on: Timestamp = "used_on",
+        started_on: Timestamp = "started_on",
+        instance: Uuid = "idp_instance_id",
+        precedes_review: bool = "EXISTS (SELECT 1 FROM idp_instance i WHERE i.id = s.idp_instance_id \
+            AND i.settings_confirmed_on IS NOT NULL \
+            AND (s.proven_on IS NULL OR s.proven_on <= i.settings_confirmed_on))",
+    }
+}
+
+impl TryFrom<SessionRow<'_>> for Session {
+    type Error = Error;
+
+    fn try_from(row: SessionRow<'_>) -> Result<Self, Error> {
+        let proofs = serde_json::from_str(row.proofs)
+            .map_err(|_| Error::Internal("the proofs of a session cannot be read".into()))?;
+        Ok(Self {
+            id: row.id,
+            tenant: row.tenant,
+            person: row.person,
+            instance: row.instance,
+            proofs,
+            is_persistent: row.is_persistent,
+            used_on: row.used_on,
+            started_on: row.started_on,
+            precedes_review: row.precedes_review,
+        })
+    }
+}
+
 /// The sessions of the browser with this cookie.
 pub fn load(tx: &mut Tx<'_>, cookie: Option<&SessionCookie>, now: Timestamp) -> Result<Vec<Session>, Error> {
     let Some(cookie) = cookie else { return Ok(Vec::new()) };
     let text = format!(
-        "SELECT id, tenant_id, person_id, proofs, is_kept, used_on, started_on, idp_instance_id, \
-         EXISTS (SELECT 1 FROM idp_instance i WHERE i.id = s.idp_instance_id AND i.settings_confirmed_on IS NOT NULL \
-         AND (s.proven_on IS NULL OR s.proven_on <= i.settings_confirmed_on)) FROM sign_in_session s \
+        "SELECT {} FROM sign_in_session s \
          WHERE (browser = ?1 OR (former_browser = ?1 AND former_until > ?2)) AND ended_on IS NULL \
-         AND expires_on > ?2 ORDER BY started_on, id LIMIT {MAX_SESSIONS}"
+         AND expires_on > ?2 ORDER BY started_on, id LIMIT {MAX_SESSIONS}",
+        SessionRow::COLUMNS
     );
     let mut sessions = Vec::new();
     tx.query(&text, &[cookie.digest.clone().into(), now.0.into()], |row| {
-        let proofs = serde_json::from_str(row.text(3)?)
-            .map_err(|_| Error::Internal("the proofs of a session cannot be read".into()))?;
-        sessions.push(Session {
-            id: row.id(0)?,
-            tenant: row.id(1)?,
-            person: row.id(2)?,
-            proofs,
-            is_persistent: row.bool(4)?,
-            used_on: Timestamp(row.int(5)?),
-            started_on: Timestamp(row.int(6)?),
-            instance: row.id(7)?,
-            precedes_review: row.bool(8)?,
-        });
+        sessions.push(SessionRow::read(row)?.try_into()?);
         Ok(())
     })?;
     Ok(sessions)
@@ -193,16 +217,30 @@ fn expiry(
     until.min(started_on.plus(options.get(TenantOption::SESSION_ABSOLUTE_LIFETIME)))
 }
 
+/// The browser in which a sign-in completes.
+#[derive(Clone, Copy)]
+pub struct BrowserSessions<'a> {
+    /// The cookie that it sent.
+    pub former: Option<&'a SessionCookie>,
+    /// The cookie that it gets.
+    pub new: &'a SessionCookie,
+    /// Its sessions before the sign-in.
+    pub known: &'a [Session],
+}
+
 /// Writes the session of a complete sign-in, a new one or the person's existing one, and moves all sessions of the
 /// browser to a new cookie, which prevents session fixation. Stores the claims of an external provider with it.
 /// Returns the session's id.
 pub fn establish(
     context: &Context,
     tx: &mut Tx<'_>,
-    (former, new, known): (Option<&SessionCookie>, &SessionCookie, &[Session]),
-    (identified, external_claims): (&Identified, Option<&ExternalClaims>),
-    (is_persistent, tenant): (bool, &ServingTenant),
+    browser: BrowserSessions<'_>,
+    identified: &Identified,
+    external_claims: Option<&ExternalClaims>,
+    is_persistent: bool,
+    tenant: &ServingTenant,
 ) -> Result<Uuid, Problem> {
+    let BrowserSessions { former, new, known } = browser;
     let (now, options) = (context.now, &*tenant.options);
     let context = &context_of_person(&context.app, identified.person, now);
     if let Some(former) = former {

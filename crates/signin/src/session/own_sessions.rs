@@ -5,35 +5,32 @@ use std::sync::Arc;
 use chancery_application::{SignOutScope, sign_out};
 use chancery_record::Timestamp;
 use chancery_resource::{AppContext, Problem, StoreError, Tx};
+use chancery_store::selectable;
 use uuid::Uuid;
 
 use crate::person::context::context_of_person;
 
-/// A session of a person.
-#[derive(Clone, Debug)]
-pub struct OwnSession {
-    /// The session.
-    pub id: Uuid,
-    /// The name of its tenant.
-    pub tenant: String,
-    /// When it began.
-    pub started_on: Timestamp,
-    /// The last use that was written.
-    pub used_on: Timestamp,
+selectable! {
+    /// A session of a person.
+    #[derive(Clone, Debug)]
+    pub struct OwnSession from "FROM sign_in_session s JOIN tenant t ON t.id = s.tenant_id \
+        WHERE s.person_id = ?1 AND s.ended_on IS NULL AND s.expires_on > ?2 ORDER BY s.used_on DESC, s.id" {
+        /// The session.
+        pub id: Uuid = "s.id",
+        /// The name of its tenant.
+        pub tenant: String = "t.name",
+        /// When it began.
+        pub started_on: Timestamp = "s.started_on",
+        /// The last use that was written.
+        pub used_on: Timestamp = "s.used_on",
+    }
 }
 
 /// A person's active sessions, the last used first.
 pub fn own_sessions(tx: &mut Tx<'_>, person: Uuid, now: Timestamp) -> Result<Vec<OwnSession>, StoreError> {
-    let text = "SELECT s.id, t.name, s.started_on, s.used_on FROM sign_in_session s JOIN tenant t ON t.id = s.tenant_id \
-        WHERE s.person_id = ?1 AND s.ended_on IS NULL AND s.expires_on > ?2 ORDER BY s.used_on DESC, s.id";
     let mut sessions = Vec::new();
-    tx.query(text, &[person.into(), now.0.into()], |row| {
-        sessions.push(OwnSession {
-            id: row.id(0)?,
-            tenant: row.text(1)?.to_owned(),
-            started_on: Timestamp(row.int(2)?),
-            used_on: Timestamp(row.int(3)?),
-        });
+    tx.query(OwnSession::SELECT, &[person.into(), now.0.into()], |row| {
+        sessions.push(OwnSession::read(row)?);
         Ok(())
     })?;
     Ok(sessions)

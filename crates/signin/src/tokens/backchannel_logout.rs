@@ -3,7 +3,7 @@
 use chancery_fetch::{Limits, Permission, Policy, PostBody, post};
 use chancery_record::Timestamp;
 use chancery_resource::{StateTable, StoreError, Tx, random};
-use chancery_store::Mode;
+use chancery_store::{Mode, selectable};
 use serde_json::json;
 use tokio::task::JoinSet;
 use uuid::Uuid;
@@ -27,16 +27,18 @@ const LIFETIME: i64 = 120;
 /// The `typ` of a logout token (section 2.4).
 const LOGOUT_TOKEN: &str = "logout+jwt";
 
-/// A due logout token of a client app.
-struct Delivery {
-    id: Uuid,
-    application: Uuid,
-    issuing: Option<Uuid>,
-    person: Uuid,
-    session: Option<Uuid>,
-    queued_on: Timestamp,
-    tries: i64,
-    uri: String,
+selectable! {
+    /// A due logout token of a client app.
+    struct Delivery {
+        id: Uuid = "l.id",
+        application: Uuid = "l.client_app_id",
+        issuing: Option<Uuid> = "l.issuing_tenant_id",
+        person: Uuid = "l.person_id",
+        session: Option<Uuid> = "l.session_id",
+        queued_on: Timestamp = "l.queued_on",
+        tries: i64 = "l.tries",
+        uri: String = "a.backchannel_logout_uri",
+    }
 }
 
 /// The results of a batch of deliveries.
@@ -140,23 +142,15 @@ fn is_any_due(tx: &mut Tx<'_>, now: Timestamp) -> Result<bool, StoreError> {
 /// Leases the due deliveries and counts the attempt in advance, so that one that kills its process counts, too.
 fn take(tx: &mut Tx<'_>, lease: Uuid, now: Timestamp) -> Result<Vec<Delivery>, StoreError> {
     let text = format!(
-        "SELECT l.id, l.client_app_id, l.issuing_tenant_id, l.person_id, l.session_id, l.queued_on, l.tries, \
-         a.backchannel_logout_uri FROM logout_delivery l JOIN client_app a ON a.id = l.client_app_id \
+        "SELECT {} FROM logout_delivery l JOIN client_app a ON a.id = l.client_app_id \
          AND a.backchannel_logout_uri IS NOT NULL WHERE l.due_on <= ?1 AND l.leased_until <= ?1 \
-         AND l.dead_on IS NULL ORDER BY l.due_on, l.id LIMIT {BATCH}"
+         AND l.dead_on IS NULL ORDER BY l.due_on, l.id LIMIT {BATCH}",
+        Delivery::COLUMNS
     );
     let mut due = Vec::new();
     tx.query(&text, &[now.0.into()], |row| {
-        due.push(Delivery {
-            id: row.id(0)?,
-            application: row.id(1)?,
-            issuing: row.optional_id(2)?,
-            person: row.id(3)?,
-            session: row.optional_id(4)?,
-            queued_on: Timestamp(row.int(5)?),
-            tries: row.int(6)? + 1,
-            uri: row.text(7)?.to_owned(),
-        });
+        let stored = Delivery::read(row)?;
+        due.push(Delivery { tries: stored.tries + 1, ..stored });
         Ok(())
     })?;
     let text = StateTable::LogoutDelivery

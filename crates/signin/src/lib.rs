@@ -66,7 +66,7 @@ pub use pages::{
     password::LONGEST as LONGEST_SECRET,
     reset::{RESET, RESET_PATH, ResetLink, ResetRequest, ResetScope, reset_page},
 };
-pub use person::own_user::{OwnUser, own_user, platform_user};
+pub use person::own_user::{OwnPasskey, OwnUser, own_user, platform_user};
 pub use preview::preview_tokens;
 pub use provider::{Provider, Visit};
 pub use session::{

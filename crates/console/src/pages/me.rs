@@ -249,11 +249,13 @@ fn passkeys(visit: &Visit<'_>, user: &OwnUser) -> Card {
     let lines: Vec<Line> = user
         .passkeys
         .iter()
-        .map(|(name, created, used)| Line {
+        .map(|passkey| Line {
             icon: Some("fingerprint-pattern"),
-            text: name.clone(),
-            sub: words.page(if used.is_some() { "last_used" } else { "never_used" }).to_owned(),
-            iso: rfc3339(used.unwrap_or(*created)),
+            text: passkey.name.clone(),
+            sub: words
+                .page(if passkey.last_used_on.is_some() { "last_used" } else { "never_used" })
+                .to_owned(),
+            iso: rfc3339(passkey.last_used_on.unwrap_or(passkey.created_on)),
             ..Line::default()
         })
         .collect();

@@ -23,7 +23,10 @@ use self::{
     release_policy::{Issue, ReleasePolicy},
 };
 use crate::{
-    client_app::{Application, claim_rules::Rules},
+    client_app::{
+        Application,
+        claim_rules::{Rules, TenantInstance},
+    },
     grant::{claims_request::RequestedClaims, granted::Granted},
     person::{self, Admitted},
 };
@@ -69,8 +72,9 @@ pub fn pending(
     now: Timestamp,
 ) -> Result<Option<Box<Pending>>, Problem> {
     let Some(rules) = rules_of(tx, application, granted)? else { return Ok(None) };
-    let of = (granted.person, granted.instance);
-    let Ok(admitted) = person::admit(tx, application, of, granted.tenant, now)? else { return Ok(None) };
+    let Ok(admitted) = person::admit(tx, application, granted.identity(), granted.tenant, now)? else {
+        return Ok(None);
+    };
     pending_of(
         tx,
         application,
@@ -91,8 +95,7 @@ pub fn pending_exchange(
     now: Timestamp,
 ) -> Result<Option<Box<Pending>>, Problem> {
     let Some(rules) = rules_of(tx, application, granted)? else { return Ok(None) };
-    let of = (granted.person, granted.instance);
-    let Some(user) = person::user_of(tx, application, of, now)? else { return Ok(None) };
+    let Some(user) = person::user_of(tx, application, granted.identity(), now)? else { return Ok(None) };
     // claims that the other client app requested by name are not for this one
     let own = Granted { requested: RequestedClaims::default(), ..granted.clone() };
     pending_of(
@@ -106,7 +109,8 @@ pub fn pending_exchange(
 }
 
 fn rules_of(tx: &mut Tx<'_>, application: &Application, granted: &Granted) -> Result<Option<Rules>, Problem> {
-    application.rules.find(tx, (application.id, application.rid), (granted.tenant, granted.instance))
+    let scope = TenantInstance { tenant: granted.tenant, instance: granted.instance };
+    application.rules.find(tx, application, scope)
 }
 
 fn pending_of(

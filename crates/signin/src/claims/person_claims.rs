@@ -5,8 +5,9 @@ use std::collections::HashMap;
 use chancery_claims::{Claim, OutClaim, Source, is_protected};
 use chancery_oauth::GROUPS;
 use chancery_resource::{StoreError, Tx};
-use chancery_store::Row;
+use chancery_store::{Row, selectable};
 use chancery_userstore::answers;
+use uuid::Uuid;
 
 use crate::{
     grant::claim_scope::{EMAIL, PHONE, PROFILE, is_unsafe_link, person_claims, scope_of},
@@ -94,6 +95,24 @@ impl PersonClaims {
         self.entries.extend(entries);
     }
 
+    /// Adds the claims of an external user.
+    fn add_external(&mut self, user: &ExternalUser<'_>) {
+        let claims = [
+            ("given_name", user.first_name),
+            ("family_name", user.last_name),
+            ("picture", user.picture),
+            ("organizational_unit", user.organizational_unit),
+        ];
+        for (claim, value) in claims {
+            if let Some(value) = value {
+                self.add(claim, value);
+            }
+        }
+        if let Some(manager) = user.manager {
+            self.add("manager", manager.to_string());
+        }
+    }
+
     /// Adds a claim if its column is set. Returns whether it is.
     fn add_column(&mut self, claim: &str, row: &Row<'_>, column: usize) -> Result<bool, StoreError> {
         if row.is_null(column)? {
@@ -122,17 +141,37 @@ impl PersonClaims {
     }
 }
 
-/// The first 500 entries of a user.
-const ENTRIES: &str = "SELECT key, value FROM user_profile WHERE user_rid = ?1 ORDER BY key LIMIT 500";
+selectable! {
+    /// An entry of a user: the first 500.
+    struct Entry<'r> from "FROM user_profile WHERE user_rid = ?1 ORDER BY key LIMIT 500" {
+        key: &'r str = "key",
+        value: Option<&'r str> = "value",
+    }
+}
 
-/// The stored fields of an external user.
-const OF_PERSON: &str = "SELECT first_name, last_name, picture, organizational_unit, manager_id, email_address, last_entry \
-    FROM application_user WHERE rid = ?1";
+selectable! {
+    /// The stored fields of an external user.
+    struct ExternalUser<'r> from "FROM application_user WHERE rid = ?1" {
+        first_name: Option<&'r str> = "first_name",
+        last_name: Option<&'r str> = "last_name",
+        picture: Option<&'r str> = "picture",
+        organizational_unit: Option<&'r str> = "organizational_unit",
+        manager: Option<Uuid> = "manager_id",
+        email: Option<&'r str> = "email_address",
+        last_entry: i64 = "last_entry",
+    }
+}
+
 /// Claims of external users that only a directory or a provider sets, never an answer.
 const OF_DIRECTORIES: [&str; 2] = ["organizational_unit", "manager"];
-/// The person's answers.
-const ANSWERS: &str =
-    "SELECT key, value FROM platform_profile WHERE application_user_rid = ?1 ORDER BY key LIMIT 500";
+
+selectable! {
+    /// An answer of an external user.
+    struct Answer<'r> from "FROM platform_profile WHERE application_user_rid = ?1 ORDER BY key LIMIT 500" {
+        key: &'r str = "key",
+        value: Option<&'r str> = "value",
+    }
+}
 
 /// Types and values of an external identity provider's claims about a person.
 pub type ProviderClaims = [(String, String)];
@@ -166,10 +205,10 @@ struct Entries {
 }
 
 impl Entries {
-    fn take(&mut self, key: &str, value: String) {
+    fn take(&mut self, key: &str, value: &str) {
         self.bytes += key.len() + value.len();
         if self.bytes <= MAX_ENTRY_BYTES {
-            self.all.push((key.to_owned(), value));
+            self.all.push((key.to_owned(), value.to_owned()));
         }
     }
 }
@@ -189,27 +228,23 @@ fn read_person(
 ) -> Result<Option<PersonClaims>, StoreError> {
     let key = [person.person.into()];
     let of_groups = provisioned_group_names();
-    let statements = [(OF_PERSON, &key[..]), (ANSWERS, &key[..]), (of_groups.as_str(), &key[..])];
+    let statements =
+        [(ExternalUser::SELECT, &key[..]), (Answer::SELECT, &key[..]), (of_groups.as_str(), &key[..])];
     let statements = if include.groups { &statements[..] } else { &statements[..2] };
     let (mut facts, mut changed, mut groups) = (PersonClaims::default(), None, Vec::new());
     let (mut entries, mut address) = (Entries::default(), None);
     tx.query_all(statements, &mut |index, row| {
         match index {
             0 => {
-                changed = Some(row.int(6)?);
-                address = row.optional_text(5)?;
-                for (column, claim) in
-                    ["given_name", "family_name", "picture", "organizational_unit"].iter().enumerate()
-                {
-                    facts.add_column(claim, row, column)?;
-                }
-                if !row.is_null(4)? {
-                    facts.add("manager", row.id(4)?.to_string());
-                }
+                let user = ExternalUser::read(row)?;
+                changed = Some(user.last_entry);
+                address = user.email.map(str::to_owned);
+                facts.add_external(&user);
             }
             1 => {
-                if let Some(value) = row.optional_text(1)?.filter(|value| !value.is_empty()) {
-                    entries.take(row.text(0)?, value);
+                let Answer { key, value } = Answer::read(row)?;
+                if let Some(value) = value.filter(|value| !value.is_empty()) {
+                    entries.take(key, value);
                 }
             }
             _ => groups.push(row.text(0)?.to_owned()),
@@ -260,7 +295,7 @@ fn read_user(
         statements.push((of_groups.as_str(), &owner[..]));
     }
     if include.entries {
-        statements.push((ENTRIES, &owner[..]));
+        statements.push((Entry::SELECT, &owner[..]));
     }
     let (mut facts, mut exists, mut groups) = (PersonClaims::default(), false, Vec::new());
     let mut entries = Entries::default();
@@ -272,7 +307,7 @@ fn read_user(
             }
             1 if include.groups => groups.push(row.text(0)?.to_owned()),
             _ => {
-                let (key, value) = (row.text(0)?, row.optional_text(1)?);
+                let Entry { key, value } = Entry::read(row)?;
                 if let Some(value) = value.filter(|_| is_entry(key)) {
                     entries.take(key, value);
                 }

@@ -7,16 +7,24 @@ use chancery_management::claim_rule::{ActiveRules, RuleScope, Unusable, compiled
 use chancery_resource::{Problem, Tx};
 use uuid::Uuid;
 
+use super::Application;
+
 /// The maximum of cached pairs of tenant and instance of a client app.
 const MAX_SCOPES: usize = 64;
 
 /// A tenant, and an instance of it.
-type TenantAndInstance = (Uuid, Uuid);
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TenantInstance {
+    /// The tenant.
+    pub tenant: Uuid,
+    /// The instance.
+    pub instance: Uuid,
+}
 
 /// Cache of the rules in force, by tenant and instance: the key of the compiled rules, empty if there are none. It is
 /// part of the cached client app, until the security epoch advances.
 #[derive(Debug, Default)]
-pub struct ClaimRuleCache(Mutex<Vec<(TenantAndInstance, Vec<u8>)>>);
+pub struct ClaimRuleCache(Mutex<Vec<(TenantInstance, Vec<u8>)>>);
 
 /// The rules in force.
 pub enum Rules {
@@ -40,13 +48,13 @@ impl Rules {
 }
 
 impl ClaimRuleCache {
-    /// The rules in force for people of an instance who sign in to a client app, of this id and row number, at a
-    /// tenant; `None` if there are none. The database is queried only for uncached pairs.
+    /// The rules in force for people of an instance who sign in to a client app at a tenant; `None` if there are none.
+    /// The database is queried only for uncached pairs.
     pub fn find(
         &self,
         tx: &mut Tx<'_>,
-        application: (Uuid, i64),
-        scope: TenantAndInstance,
+        application: &Application,
+        scope: TenantInstance,
     ) -> Result<Option<Rules>, Problem> {
         if let Some(key) = self.known(scope) {
             if key.is_empty() {
@@ -56,11 +64,9 @@ impl ClaimRuleCache {
                 return Ok(Some(Rules::Compiled(set)));
             }
         }
-        let (tenant, instance) = scope;
-        let rules = ActiveRules::read(
-            tx,
-            RuleScope { app: Some(application), instance: Some(instance), tenant: Some(tenant) },
-        )?;
+        let app = Some((application.id, application.rid));
+        let TenantInstance { tenant, instance } = scope;
+        let rules = ActiveRules::read(tx, RuleScope { app, instance: Some(instance), tenant: Some(tenant) })?;
         let key = if rules.is_empty() { Vec::new() } else { rules.key().to_vec() };
         let mut scopes = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         scopes.retain(|(known, _)| *known != scope);
@@ -72,7 +78,7 @@ impl ClaimRuleCache {
         Ok(Some(rules).filter(|rules| !rules.is_empty()).map(Rules::Read))
     }
 
-    fn known(&self, scope: TenantAndInstance) -> Option<Vec<u8>> {
+    fn known(&self, scope: TenantInstance) -> Option<Vec<u8>> {
         let scopes = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         scopes.iter().find(|(known, _)| *known == scope).map(|(_, key)| key.clone())
     }

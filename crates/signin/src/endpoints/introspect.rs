@@ -52,8 +52,8 @@ impl Provider<'_> {
             let granted = &checked.granted;
             let Some(tenant) = application.serving(granted.tenant, granted.issuing) else { return Ok(None) };
             let until = refresh_token_expiry(tx, &checked, &application, &tenant.options, now)?;
-            let identity = (granted.person, granted.instance);
-            let is_admitted = person::admit(tx, &application, identity, granted.tenant, now)?.is_ok();
+            let is_admitted =
+                person::admit(tx, &application, granted.identity(), granted.tenant, now)?.is_ok();
             Ok::<_, StoreError>(until.filter(|_| is_admitted))
         });
         let Some(until) = checking.await? else { return Ok(nothing) };

@@ -59,8 +59,8 @@ impl Provider<'_> {
             if granted.person != person || grant.application != application.id || !serves {
                 return Ok(None);
             }
-            let of = (granted.person, granted.instance);
-            let Ok(admitted) = person::admit(tx, &application, of, granted.tenant, now)? else {
+            let identity = granted.identity();
+            let Ok(admitted) = person::admit(tx, &application, identity, granted.tenant, now)? else {
                 return Ok(None);
             };
             claims::at_userinfo(tx, &application, granted, &scope, &admitted)

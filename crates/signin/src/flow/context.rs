@@ -16,7 +16,7 @@ use crate::{
         audience::{NamedResource, named_resources},
     },
     person::{
-        Admitted, StoreUser,
+        Admitted, IdentityKey, StoreUser,
         consent::is_for_platform,
         context::context_of_store,
         external_claims::ExternalClaims,
@@ -212,7 +212,11 @@ impl FlowContext {
 
 /// The look-ups of the sessions' names.
 fn name_queries(sessions: &[Session]) -> Vec<NameQuery> {
-    sessions.iter().map(|session| (session.id, session.person, session.instance)).collect()
+    let query = |session: &Session| NameQuery {
+        session: session.id,
+        identity: IdentityKey { person: session.person, instance: session.instance },
+    };
+    sessions.iter().map(query).collect()
 }
 
 /// Whether this flow has a proof that the person's session does not hold.

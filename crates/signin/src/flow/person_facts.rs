@@ -16,10 +16,10 @@ use super::context::FlowContext;
 use crate::{
     client_app::{OfferedStore, ServingTenant},
     person::{
-        self, Admitted, Contact, consent::consent_of, context::context_of_store, due_questions,
+        self, Admitted, Contact, IdentityKey, consent::consent_of, context::context_of_store, due_questions,
         external_claims::ExternalClaims,
     },
-    second_factor::{RequestedFactors, facts_of, requested_factors},
+    second_factor::{RequestedFactors, enrolled_factors, facts_of, requested_factors},
     session,
 };
 
@@ -44,8 +44,8 @@ impl FlowContext {
         now: Timestamp,
     ) -> Result<(PersonFacts, Option<AdmittedPerson>), Problem> {
         let application = &self.application;
-        let admitted =
-            person::admit(tx, application, (identified.person, identified.instance), identified.tenant, now)?;
+        let identity = IdentityKey { person: identified.person, instance: identified.instance };
+        let admitted = person::admit(tx, application, identity, identified.tenant, now)?;
         let tenant = application.tenant(identified.tenant);
         let offered = tenant.and_then(|tenant| tenant.offered(identified.instance));
         let (Some(tenant), Some(offered)) = (tenant, offered) else {
@@ -205,9 +205,10 @@ impl PersonFactsReader<'_> {
         requested: &RequestedFactors<'_>,
         is_needed: bool,
     ) -> Result<SecondFactors, StoreError> {
-        let person = (self.identified.person, self.admitted);
+        let (person, tenant) = (self.identified.person, self.tenant.facts.id);
         let device = self.flow_context.device.as_ref();
-        facts_of(tx, requested, self.tenant, person, (is_needed, device), self.now)
+        let enrolled = is_needed.then(|| enrolled_factors(tx, person, tenant, device, self.now));
+        facts_of(tx, requested, self.tenant, self.admitted, enrolled.transpose()?)
     }
 
     /// Whether this server is a relying party for passkeys of the store.

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use super::claims_request::RequestedClaims;
-use crate::client_app::Application;
+use crate::{client_app::Application, person::IdentityKey};
 
 /// The content of a grant.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -46,6 +46,11 @@ pub struct Granted {
 }
 
 impl Granted {
+    /// The identity of the last first factor.
+    pub const fn identity(&self) -> IdentityKey {
+        IdentityKey { person: self.person, instance: self.instance }
+    }
+
     /// Whether the scope has this word.
     pub fn has(&self, word: &str) -> bool {
         self.scope.split(' ').any(|one| one == word)

@@ -16,7 +16,7 @@ use crate::{
     },
     person::context::context_of,
     provider::{Provider, Visit},
-    second_factor::{Destination, Purpose, SendResult, destination, send, take_back},
+    second_factor::{CodeRecipient, Destination, Purpose, SendResult, destination, send, take_back},
 };
 
 impl Provider<'_> {
@@ -94,7 +94,8 @@ impl Provider<'_> {
                 }
             };
             let Some(to) = to else { return Ok(None) };
-            let sending = send(&context, tx, (&purpose, store.as_ref()), (person, user), &to, resend)?;
+            let recipient = CodeRecipient { person, user, to: &to };
+            let sending = send(&context, tx, &purpose, store.as_ref(), recipient, resend)?;
             Ok::<_, Problem>(Some((to, sending)))
         });
         let Some((to, sending)) = sending.await? else { return not_sent };

@@ -13,6 +13,7 @@ use chancery_management::{
 };
 use chancery_record::{FieldType as _, Record as _, ShortText, Value};
 use chancery_resource::{Context, PLATFORM, Problem, StoreError, Tx, advance, insert, load, new_row};
+use chancery_store::selectable;
 use uuid::Uuid;
 
 use crate::client_app::{Application, ConsentMode};
@@ -66,6 +67,15 @@ fn has_platform_consent(
     Ok(tx.one(text, &[application.id.into(), person.into()], |_| Ok(()))?.is_some())
 }
 
+selectable! {
+    /// What a stored consent covers, and who gave it.
+    struct StoredConsent<'r> from "FROM sign_in_consent WHERE client_app_id = ?1 AND person_id = ?2" {
+        scope: &'r str = "scope",
+        resources: &'r str = "resources",
+        source: &'r str = "source",
+    }
+}
+
 /// Whether a stored consent covers all of this. `by_administrator`: only one that an administrator gave.
 fn is_covered(
     tx: &mut Tx<'_>,
@@ -74,15 +84,13 @@ fn is_covered(
     requested: &[String],
     by_administrator: bool,
 ) -> Result<bool, StoreError> {
-    let text =
-        "SELECT scope, resources, source FROM sign_in_consent WHERE client_app_id = ?1 AND person_id = ?2";
-    let row = tx.one(text, &[application.id.into(), person.into()], |row| {
-        let words = [row.text(0)?, row.text(1)?];
-        let has = |word: &String| words.iter().flat_map(|text| text.split(' ')).any(|one| one == word);
-        let counts = !by_administrator || row.text(2)? == ConsentSource::Administrator.name();
+    let covers = tx.one(StoredConsent::SELECT, &[application.id.into(), person.into()], |row| {
+        let StoredConsent { scope, resources, source } = StoredConsent::read(row)?;
+        let has = |word: &String| scope.split(' ').chain(resources.split(' ')).any(|one| one == word);
+        let counts = !by_administrator || source == ConsentSource::Administrator.name();
         Ok(counts && requested.iter().all(has))
     })?;
-    Ok(row.unwrap_or_default())
+    Ok(covers.unwrap_or_default())
 }
 
 /// Stores a person's consent, merged with the earlier one, if the choice is to be remembered. Consent to the platform

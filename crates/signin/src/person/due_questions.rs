@@ -7,8 +7,9 @@ use chancery_flow::Identified;
 use chancery_management::user_questionnaire_item::{Item, ValidationFormat};
 use chancery_record::{Field, FieldType as _, Value};
 use chancery_resource::{StoreError, Tx};
-use chancery_store::Row;
+use chancery_store::{Row, selectable};
 use chancery_userstore::answers;
+use uuid::Uuid;
 
 use super::Admitted;
 
@@ -27,33 +28,40 @@ const FIELDS: [&Field; 5] = [
     ApplicationUser::PICTURE.field(),
 ];
 
+selectable! {
+    /// A questionnaire item as it is stored.
+    struct ItemRow<'r> {
+        id: Uuid = "q.id",
+        key: String = "q.key",
+        label: String = "q.label",
+        is_required: bool = "q.is_required",
+        min_length: Option<i64> = "q.min_length",
+        max_length: Option<i64> = "q.max_length",
+        format: &'r str = "q.validation_format",
+        pattern: Option<String> = "q.validation_pattern",
+    }
+}
+
 /// Selects the items without an entry under their key, of these `entries` (table and owner), that are required or
 /// that were never shown to the person. The values of fields are not known here, so the limit has room for one item
 /// of each.
 fn select_items(entries: &str, owner: &str, fields: usize) -> String {
     format!(
-        "SELECT q.id, q.key, q.label, q.is_required, q.min_length, q.max_length, q.validation_format, \
-         q.validation_pattern FROM user_questionnaire_item q WHERE q.tenant_id = ?1 AND (q.is_required OR NOT EXISTS \
+        "SELECT {} FROM user_questionnaire_item q WHERE q.tenant_id = ?1 AND (q.is_required OR NOT EXISTS \
          (SELECT 1 FROM questionnaire_mark m WHERE m.person_id = ?2 AND m.item_id = q.id)) AND NOT EXISTS \
          (SELECT 1 FROM {entries} e WHERE e.{owner} = ?3 AND e.key = q.key AND e.value <> '') \
          ORDER BY q.is_required DESC, q.position, q.key LIMIT {}",
+        ItemRow::COLUMNS,
         MAX_ITEMS + fields
     )
 }
 
 fn read_item(row: &Row<'_>) -> Result<Item, StoreError> {
-    let length = |column| if row.is_null(column)? { Ok(None) } else { row.int(column).map(Some) };
+    let ItemRow { id, key, label, is_required, min_length, max_length, format, pattern } =
+        ItemRow::read(row)?;
     let unknown = |_| StoreError::Internal("an item has a format that is not known".into());
-    Ok(Item {
-        id: row.id(0)?,
-        key: row.text(1)?.to_owned(),
-        label: row.text(2)?.to_owned(),
-        is_required: row.bool(3)?,
-        min_length: length(4)?,
-        max_length: length(5)?,
-        format: ValidationFormat::from_value(row.text(6)?.into()).map_err(unknown)?,
-        pattern: row.optional_text(7)?,
-    })
+    let format = ValidationFormat::from_value(format.into()).map_err(unknown)?;
+    Ok(Item { id, key, label, is_required, min_length, max_length, format, pattern })
 }
 
 /// The due items of a tenant for a person, required ones first: those without an answer that are required or were

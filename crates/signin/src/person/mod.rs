@@ -7,13 +7,15 @@ pub mod due_questions;
 pub mod external_claims;
 pub mod names;
 pub mod own_user;
+pub mod user_subject;
 
 use std::collections::HashSet;
 
 use chancery_credential::lockout::State;
 use chancery_flow::NotAdmitted;
 use chancery_record::{Timestamp, Value};
-use chancery_resource::{Context, Problem, Row, StoreError, Tx};
+use chancery_resource::{Context, Problem, StoreError, Tx};
+use chancery_store::selectable;
 use chancery_userstore::user::{Admission, MIRROR, PasswordDue, PasswordTerms};
 use uuid::Uuid;
 
@@ -59,6 +61,15 @@ pub fn instances_of(tx: &mut Tx<'_>, person: Uuid) -> Result<HashSet<Uuid>, Stor
     Ok(instances)
 }
 
+/// Names an identity: the platform user, and the instance.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct IdentityKey {
+    /// The platform user.
+    pub person: Uuid,
+    /// The instance.
+    pub instance: Uuid,
+}
+
 /// The identity of a subject at an instance, on the platform.
 pub enum Identity {
     /// It does not exist yet.
@@ -69,15 +80,24 @@ pub enum Identity {
     Inactive,
 }
 
+selectable! {
+    /// The owner of an identity, and whether the identity counts.
+    struct OwnedIdentity<'r> from "FROM application_identity i \
+        JOIN application_user u ON u.rid = i.application_user_rid WHERE i.idp_instance_id = ?1 AND i.subject = ?2" {
+        person: Uuid = "u.id",
+        lifecycle_status: &'r str = "i.lifecycle_status",
+        hidden_on: Option<Timestamp> = "u.hidden_on",
+    }
+}
+
 /// The identity of a subject at an instance.
 pub fn find(tx: &mut Tx<'_>, instance: Uuid, subject: &str) -> Result<Identity, StoreError> {
-    let text = "SELECT u.id, i.lifecycle_status, u.hidden_on FROM application_identity i \
-        JOIN application_user u ON u.rid = i.application_user_rid WHERE i.idp_instance_id = ?1 AND i.subject = ?2";
-    let row = tx.one(text, &[Value::Id(instance), subject.into()], |row| {
-        let counts = row.text(1)? == "Active" && row.is_null(2)?;
-        Ok(if counts { Identity::Active(row.id(0)?) } else { Identity::Inactive })
+    let identity = tx.one(OwnedIdentity::SELECT, &[Value::Id(instance), subject.into()], |row| {
+        let OwnedIdentity { person, lifecycle_status, hidden_on } = OwnedIdentity::read(row)?;
+        let counts = lifecycle_status == "Active" && hidden_on.is_none();
+        Ok(if counts { Identity::Active(person) } else { Identity::Inactive })
     });
-    Ok(row?.unwrap_or(Identity::Unknown))
+    Ok(identity?.unwrap_or(Identity::Unknown))
 }
 
 /// A person who is admitted to a client app.
@@ -121,18 +141,24 @@ pub struct Contact {
     pub locale: Option<String>,
 }
 
-/// The row of an identity.
-struct IdentityRow {
-    person: i64,
-    subscription: Uuid,
-    subject: String,
-    instance: i64,
-    is_of_store: bool,
-    is_authorized: bool,
-    /// Of external users: whether a directory permits sign-ins, and their names.
-    is_active: bool,
-    email: Option<String>,
-    user_name: Option<String>,
+selectable! {
+    /// The row of an identity.
+    struct IdentityRow from "FROM application_user u \
+        JOIN application_identity i ON i.application_user_rid = u.rid AND i.idp_instance_id = ?2 \
+        AND i.lifecycle_status = 'Active' JOIN idp_instance o ON o.id = i.idp_instance_id AND o.is_active \
+        WHERE u.id = ?1 AND u.hidden_on IS NULL" {
+        subscription: Uuid = "u.subscription_id",
+        subject: String = "i.subject",
+        instance: i64 = "o.rid",
+        is_authorized: bool = "EXISTS (SELECT 1 FROM client_app_authorized_user z \
+            WHERE z.client_app_rid = ?3 AND z.application_user_rid = u.rid)",
+        person: i64 = "u.rid",
+        is_of_store: bool = "o.store_name_key IS NOT NULL",
+        /// Of external users: whether a directory permits sign-ins, and their names.
+        is_active: bool = "u.is_active",
+        email: Option<String> = "u.email_address",
+        user_name: Option<String> = "u.user_name",
+    }
 }
 
 impl IdentityRow {
@@ -160,14 +186,15 @@ impl IdentityRow {
 pub fn admit(
     tx: &mut Tx<'_>,
     application: &Application,
-    (person, instance): (Uuid, Uuid),
+    identity: IdentityKey,
     tenant: Uuid,
     now: Timestamp,
 ) -> Result<Result<Admitted, NotAdmitted>, StoreError> {
+    let instance = identity.instance;
     if !has_instance(tx, application, tenant, instance)? {
         return Ok(Err(NotAdmitted::NoIdentity));
     }
-    let Some(identity) = find_identity(tx, application, person, instance)? else {
+    let Some(identity) = find_identity(tx, application, identity)? else {
         return Ok(Err(NotAdmitted::NoIdentity));
     };
     let (is_authorized, subscription) = (identity.is_authorized, identity.subscription);
@@ -210,34 +237,68 @@ fn has_instance(
 fn find_identity(
     tx: &mut Tx<'_>,
     application: &Application,
-    person: Uuid,
-    instance: Uuid,
+    identity: IdentityKey,
 ) -> Result<Option<IdentityRow>, StoreError> {
-    let text = "SELECT u.subscription_id, i.subject, o.rid, EXISTS (SELECT 1 FROM client_app_authorized_user z \
-        WHERE z.client_app_rid = ?3 AND z.application_user_rid = u.rid), u.rid, o.store_name_key IS NOT NULL, \
-        u.is_active, u.email_address, u.user_name FROM application_user u \
-        JOIN application_identity i ON i.application_user_rid = u.rid AND i.idp_instance_id = ?2 \
-        AND i.lifecycle_status = 'Active' JOIN idp_instance o ON o.id = i.idp_instance_id AND o.is_active \
-        WHERE u.id = ?1 AND u.hidden_on IS NULL";
-    tx.one(text, &[person.into(), instance.into(), application.rid.into()], |row| {
-        Ok(IdentityRow {
-            person: row.int(4)?,
-            subscription: row.id(0)?,
-            subject: row.text(1)?.to_owned(),
-            instance: row.int(2)?,
-            is_of_store: row.bool(5)?,
-            is_authorized: row.bool(3)?,
-            is_active: row.bool(6)?,
-            email: row.optional_text(7)?,
-            user_name: row.optional_text(8)?,
-        })
-    })
+    let key = [identity.person.into(), identity.instance.into(), application.rid.into()];
+    tx.one(IdentityRow::SELECT, &key, IdentityRow::read)
 }
 
-const USER: &str = "SELECT rid, login_name, is_user_active, user_valid_from, user_valid_to, is_user_lock_enabled, \
-    is_user_locked, locked_until, is_password_change_required OR is_initial_password, password_never_expires, \
-    password_expiration, can_change_password_on_expiration, email_address, email_address_confirmed, phone_number, \
-    phone_number_confirmed, locale FROM user_account WHERE store = ?1 AND id = ?2 AND quarantined_on IS NULL";
+selectable! {
+    /// The row of a store's user.
+    struct UserRow<'r> from "FROM user_account WHERE store = ?1 AND id = ?2 AND quarantined_on IS NULL" {
+        rid: i64 = "rid",
+        login_name: &'r str = "login_name",
+        is_active: bool = "is_user_active",
+        valid_from: Option<Timestamp> = "user_valid_from",
+        valid_to: Option<Timestamp> = "user_valid_to",
+        is_lock_enabled: bool = "is_user_lock_enabled",
+        is_locked: bool = "is_user_locked",
+        locked_until: Option<Timestamp> = "locked_until",
+        must_change_password: bool = "is_password_change_required OR is_initial_password",
+        password_never_expires: bool = "password_never_expires",
+        password_expires_on: Option<Timestamp> = "password_expiration",
+        can_change_expired_password: bool = "can_change_password_on_expiration",
+        email: Option<&'r str> = "email_address",
+        is_email_confirmed: bool = "email_address_confirmed",
+        phone: Option<&'r str> = "phone_number",
+        is_phone_confirmed: bool = "phone_number_confirmed",
+        locale: Option<&'r str> = "locale",
+    }
+}
+
+impl UserRow<'_> {
+    const fn admission(&self) -> Admission {
+        Admission { is_active: self.is_active, valid_from: self.valid_from, valid_to: self.valid_to }
+    }
+
+    fn lockout(&self) -> State {
+        State {
+            is_lock_enabled: self.is_lock_enabled,
+            is_locked: self.is_locked,
+            locked_until: self.locked_until,
+            ..State::default()
+        }
+    }
+
+    const fn password(&self) -> PasswordTerms {
+        PasswordTerms {
+            must_be_changed: self.must_change_password,
+            never_expires: self.password_never_expires,
+            expires_on: self.password_expires_on,
+            can_change_expired: self.can_change_expired_password,
+        }
+    }
+
+    fn contact(&self) -> Contact {
+        let phone = self.phone.filter(|_| self.is_phone_confirmed);
+        Contact {
+            email: self.email.map(str::to_owned),
+            is_email_confirmed: self.is_email_confirmed,
+            phone: phone.map(str::to_owned),
+            locale: self.locale.map(str::to_owned),
+        }
+    }
+}
 
 /// A store's user who may sign in now, apart from a temporary lock.
 fn find_user(
@@ -247,48 +308,23 @@ fn find_user(
     id: Uuid,
     now: Timestamp,
 ) -> Result<Option<Admitted>, StoreError> {
-    let row = tx.one(USER, &[store.into(), id.into()], |row| {
-        let admission =
-            Admission { is_active: row.bool(2)?, valid_from: time(row, 3)?, valid_to: time(row, 4)? };
-        let lockout = State {
-            is_lock_enabled: row.bool(5)?,
-            is_locked: row.bool(6)?,
-            locked_until: time(row, 7)?,
-            ..State::default()
-        };
-        if !admission.holds(now) || lockout.is_locked_permanently() {
+    let admitted = tx.one(UserRow::SELECT, &[store.into(), id.into()], |row| {
+        let row = UserRow::read(row)?;
+        let lockout = row.lockout();
+        if !row.admission().holds(now) || lockout.is_locked_permanently() {
             return Ok(None);
         }
-        let password = PasswordTerms {
-            must_be_changed: row.bool(8)?,
-            never_expires: row.bool(9)?,
-            expires_on: time(row, 10)?,
-            can_change_expired: row.bool(11)?,
-        };
         let user = StoreUser {
             store,
-            user: row.int(0)?,
+            user: row.rid,
             user_id: id,
-            password: password.due(now),
+            password: row.password().due(now),
             is_locked_for_now: lockout.is_locked_temporarily(now),
         };
-        let login_name = row.text(1)?.to_owned();
-        Ok(Some(Admitted { person, user: Some(user), login_name, contact: read_contact(row)? }))
+        let login_name = row.login_name.to_owned();
+        Ok(Some(Admitted { person, user: Some(user), login_name, contact: row.contact() }))
     });
-    row.map(Option::flatten)
-}
-
-fn read_contact(row: &Row<'_>) -> Result<Contact, StoreError> {
-    Ok(Contact {
-        email: row.optional_text(12)?,
-        is_email_confirmed: row.bool(13)?,
-        phone: if row.bool(15)? { row.optional_text(14)? } else { None },
-        locale: row.optional_text(16)?,
-    })
-}
-
-fn time(row: &Row<'_>, column: usize) -> Result<Option<Timestamp>, StoreError> {
-    if row.is_null(column)? { Ok(None) } else { row.int(column).map(|moment| Some(Timestamp(moment))) }
+    admitted.map(Option::flatten)
 }
 
 /// The groups of a store's user at any depth, each once: as `all_groups`. Few groups are nested, so only parents are
@@ -356,9 +392,9 @@ pub fn provisioned_group_names() -> String {
 pub fn user_of(
     tx: &mut Tx<'_>,
     application: &Application,
-    of: (Uuid, Uuid),
+    identity: IdentityKey,
     now: Timestamp,
 ) -> Result<Option<Admitted>, StoreError> {
-    let Some(identity) = find_identity(tx, application, of.0, of.1)? else { return Ok(None) };
+    let Some(identity) = find_identity(tx, application, identity)? else { return Ok(None) };
     identity.admitted(tx, now)
 }

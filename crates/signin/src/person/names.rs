@@ -4,7 +4,10 @@ use std::collections::HashMap;
 
 use chancery_record::{Value, fold};
 use chancery_resource::{Sql, StoreError, Tx};
+use chancery_store::selectable;
 use uuid::Uuid;
+
+use super::{IdentityKey, user_subject::UserSubject};
 
 /// The names of a person.
 #[derive(Clone, Debug, Default)]
@@ -36,63 +39,113 @@ impl Names {
     }
 }
 
-/// A look-up of names: a session, its person, and the instance by which the person signed in.
-pub type NameQuery = (Uuid, Uuid, Uuid);
+/// A look-up of names.
+#[derive(Clone, Copy, Debug)]
+pub struct NameQuery {
+    /// The session.
+    pub session: Uuid,
+    /// The identity by which its person signed in.
+    pub identity: IdentityKey,
+}
+
+/// Names a user of a store.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+struct UserKey {
+    store: i64,
+    id: Uuid,
+}
+
+/// The names of a person, without the login name of the store's user.
+struct NamedPerson {
+    names: Names,
+    user: Option<UserKey>,
+}
+
+selectable! {
+    /// The identities of these persons, with their names; the list follows.
+    struct NamedIdentity<'r> from "FROM application_user u \
+        JOIN application_identity i ON i.application_user_rid = u.rid \
+        JOIN idp_instance o ON o.id = i.idp_instance_id WHERE u.id IN " {
+        person: Uuid = "u.id",
+        instance: Uuid = "i.idp_instance_id",
+        store: i64 = "o.rid",
+        subject: UserSubject = "i.subject",
+        first_name: Option<&'r str> = "u.first_name",
+        last_name: Option<&'r str> = "u.last_name",
+        email: Option<String> = "u.email_address",
+    }
+}
+
+impl From<NamedIdentity<'_>> for NamedPerson {
+    fn from(identity: NamedIdentity<'_>) -> Self {
+        let parts = [identity.first_name, identity.last_name];
+        let full = parts.into_iter().flatten().collect::<Vec<_>>().join(" ");
+        let full = Some(full).filter(|full| !full.is_empty());
+        Self {
+            names: Names { full, email: identity.email, login: None },
+            user: identity.subject.0.map(|id| UserKey { store: identity.store, id }),
+        }
+    }
+}
 
 /// The names of the people of these sessions, by the ids of the sessions.
 pub fn names_of(tx: &mut Tx<'_>, sessions: &[NameQuery]) -> Result<HashMap<Uuid, Names>, StoreError> {
-    let mut sql = Sql::new(
-        "SELECT u.id, i.idp_instance_id, o.rid, i.subject, u.first_name, u.last_name, u.email_address \
-         FROM application_user u JOIN application_identity i ON i.application_user_rid = u.rid \
-         JOIN idp_instance o ON o.id = i.idp_instance_id WHERE u.id IN ",
-    );
-    sql.add_list(sessions.iter().map(|(_, person, _)| (*person).into()));
-    let mut persons: HashMap<(Uuid, Uuid), (Names, i64, Option<Uuid>)> = HashMap::new();
+    let mut sql = Sql::new(NamedIdentity::SELECT);
+    sql.add_list(sessions.iter().map(|query| query.identity.person.into()));
+    let mut persons: HashMap<IdentityKey, NamedPerson> = HashMap::new();
     tx.query(&sql.text, &sql.parameters, |row| {
-        let full = [row.optional_text(4)?, row.optional_text(5)?]
-            .into_iter()
-            .flatten()
-            .collect::<Vec<_>>()
-            .join(" ");
-        let full = Some(full).filter(|full| !full.is_empty());
-        let names = Names { full, email: row.optional_text(6)?, login: None };
-        let subject = Uuid::try_parse(row.text(3)?).ok();
-        persons.insert((row.id(0)?, row.id(1)?), (names, row.int(2)?, subject));
+        let identity = NamedIdentity::read(row)?;
+        let key = IdentityKey { person: identity.person, instance: identity.instance };
+        persons.insert(key, identity.into());
         Ok(())
     })?;
-    let users = persons.values().filter_map(|(_, store, subject)| Some((*store, (*subject)?)));
+    let users = persons.values().filter_map(|person| person.user);
     let logins = logins_of(tx, &users.collect::<Vec<_>>())?;
-    let named = sessions.iter().filter_map(|(session, person, instance)| {
-        let (names, store, subject) = persons.get(&(*person, *instance))?;
-        let login = subject.and_then(|subject| logins.get(&(*store, subject)).cloned());
-        Some((*session, Names { login, ..names.clone() }))
+    let named = sessions.iter().filter_map(|query| {
+        let person = persons.get(&query.identity)?;
+        let login = person.user.and_then(|user| logins.get(&user).cloned());
+        Some((query.session, Names { login, ..person.names.clone() }))
     });
     Ok(named.collect())
 }
 
+selectable! {
+    /// The person's identity at the instance.
+    struct StoreIdentity from "FROM application_user a \
+        JOIN application_identity i ON i.application_user_rid = a.rid JOIN idp_instance o ON o.id = i.idp_instance_id \
+        WHERE a.id = ?1 AND i.idp_instance_id = ?2" {
+        subject: UserSubject = "i.subject",
+        store: i64 = "o.rid",
+    }
+}
+
 /// The language of a person in the user store by which the person signed in.
 pub fn locale_of(tx: &mut Tx<'_>, person: Uuid, instance: Uuid) -> Result<Option<String>, StoreError> {
-    let text = "SELECT i.subject, o.rid FROM application_user a \
-        JOIN application_identity i ON i.application_user_rid = a.rid JOIN idp_instance o ON o.id = i.idp_instance_id \
-        WHERE a.id = ?1 AND i.idp_instance_id = ?2";
-    let row = tx.one(text, &[person.into(), instance.into()], |row| {
-        Ok((Uuid::try_parse(row.text(0)?).ok(), row.int(1)?))
-    })?;
-    let Some((Some(user), store)) = row else { return Ok(None) };
+    let identity = tx.one(StoreIdentity::SELECT, &[person.into(), instance.into()], StoreIdentity::read)?;
+    let Some(StoreIdentity { subject: UserSubject(Some(user)), store }) = identity else { return Ok(None) };
     let text = "SELECT locale FROM user_account WHERE store = ?1 AND id = ?2 AND quarantined_on IS NULL";
     Ok(tx.one(text, &[store.into(), user.into()], |row| row.optional_text(0))?.flatten())
 }
 
-/// The login names of users, by store and id.
-fn logins_of(tx: &mut Tx<'_>, users: &[(i64, Uuid)]) -> Result<HashMap<(i64, Uuid), String>, StoreError> {
-    let mut sql =
-        Sql::new("SELECT store, id, login_name FROM user_account WHERE quarantined_on IS NULL AND store IN ");
-    sql.add_list(users.iter().map(|(store, _)| Value::Int(*store)));
+selectable! {
+    /// The login name of a user of these stores; the list follows.
+    struct LoginName from "FROM user_account WHERE quarantined_on IS NULL AND store IN " {
+        store: i64 = "store",
+        user: Uuid = "id",
+        name: String = "login_name",
+    }
+}
+
+/// The login names of users.
+fn logins_of(tx: &mut Tx<'_>, users: &[UserKey]) -> Result<HashMap<UserKey, String>, StoreError> {
+    let mut sql = Sql::new(LoginName::SELECT);
+    sql.add_list(users.iter().map(|user| Value::Int(user.store)));
     sql.add(" AND id IN ");
-    sql.add_list(users.iter().map(|(_, id)| Value::Id(*id)));
+    sql.add_list(users.iter().map(|user| Value::Id(user.id)));
     let mut logins = HashMap::new();
     tx.query(&sql.text, &sql.parameters, |row| {
-        logins.insert((row.int(0)?, row.id(1)?), row.text(2)?.to_owned());
+        let LoginName { store, user, name } = LoginName::read(row)?;
+        logins.insert(UserKey { store, id: user }, name);
         Ok(())
     })?;
     Ok(logins)

@@ -2,7 +2,10 @@
 
 use chancery_record::Timestamp;
 use chancery_resource::{StoreError, Tx};
+use chancery_store::selectable;
 use uuid::Uuid;
+
+use super::user_subject::UserSubject;
 
 /// The person's user in the user store of a sign-in, with passkeys.
 #[derive(Clone, Debug, Default)]
@@ -11,31 +14,49 @@ pub struct OwnUser {
     pub store: String,
     /// The user.
     pub id: Uuid,
-    /// The passkeys: name, creation time and last use.
-    pub passkeys: Vec<(String, Timestamp, Option<Timestamp>)>,
+    /// The passkeys.
+    pub passkeys: Vec<OwnPasskey>,
+}
+
+selectable! {
+    /// A passkey of the person's user.
+    #[derive(Clone, Debug)]
+    pub struct OwnPasskey from "FROM passkey_credential WHERE user_rid = ?1 ORDER BY rid" {
+        /// The name.
+        pub name: String = "name",
+        /// When it was registered.
+        pub created_on: Timestamp = "created_on",
+        /// The last use.
+        pub last_used_on: Option<Timestamp> = "last_used_on",
+    }
+}
+
+selectable! {
+    /// The person's identity at the instance.
+    struct StoreIdentity from "FROM application_user a \
+        JOIN application_identity i ON i.application_user_rid = a.rid JOIN idp_instance o ON o.id = i.idp_instance_id \
+        WHERE a.id = ?1 AND i.idp_instance_id = ?2" {
+        subject: UserSubject = "i.subject",
+        store: i64 = "o.rid",
+        store_name: String = "o.name",
+    }
 }
 
 /// The user of a person in a user store; `None` if the instance is none.
 pub fn own_user(tx: &mut Tx<'_>, person: Uuid, instance: Uuid) -> Result<Option<OwnUser>, StoreError> {
-    let text = "SELECT i.subject, o.rid, o.name FROM application_user a \
-        JOIN application_identity i ON i.application_user_rid = a.rid JOIN idp_instance o ON o.id = i.idp_instance_id \
-        WHERE a.id = ?1 AND i.idp_instance_id = ?2";
-    let row = tx.one(text, &[person.into(), instance.into()], |row| {
-        Ok((Uuid::try_parse(row.text(0)?).ok(), row.int(1)?, row.text(2)?.to_owned()))
-    })?;
-    let Some((Some(id), rid, store)) = row else { return Ok(None) };
+    let identity = tx.one(StoreIdentity::SELECT, &[person.into(), instance.into()], StoreIdentity::read)?;
+    let Some(StoreIdentity { subject: UserSubject(Some(id)), store, store_name }) = identity else {
+        return Ok(None);
+    };
     let text =
         "SELECT u.rid FROM user_account u WHERE u.store = ?1 AND u.id = ?2 AND u.quarantined_on IS NULL";
-    let Some(user) = tx.one(text, &[rid.into(), id.into()], |row| row.int(0))? else { return Ok(None) };
-    let text =
-        "SELECT name, created_on, last_used_on FROM passkey_credential WHERE user_rid = ?1 ORDER BY rid";
+    let Some(user) = tx.one(text, &[store.into(), id.into()], |row| row.int(0))? else { return Ok(None) };
     let mut passkeys = Vec::new();
-    tx.query(text, &[user.into()], |row| {
-        let last_used = if row.is_null(2)? { None } else { Some(Timestamp(row.int(2)?)) };
-        passkeys.push((row.text(0)?.to_owned(), Timestamp(row.int(1)?), last_used));
+    tx.query(OwnPasskey::SELECT, &[user.into()], |row| {
+        passkeys.push(OwnPasskey::read(row)?);
         Ok(())
     })?;
-    Ok(Some(OwnUser { store, id, passkeys }))
+    Ok(Some(OwnUser { store: store_name, id, passkeys }))
 }
 
 /// The platform user of a store's user; `None` if the user has not been synchronized yet.

@@ -33,7 +33,7 @@ use crate::{
     },
     endpoints::{authorize::validate_request, flow_request::requested_access},
     grant::{authorization_code::granted_of, granted::Granted},
-    person::{self, consent::consent_of},
+    person::{self, IdentityKey, consent::consent_of},
     session,
     tokens::Lifetimes,
 };
@@ -96,7 +96,8 @@ fn read(
     let (Some(tenant), Some(instance)) = (target.tenant, target.instance) else {
         return Ok(Err(not_admitted(NotAdmitted::NoIdentity)));
     };
-    let admitted = match person::admit(tx, application, (person, instance), tenant, context.now)? {
+    let identity = IdentityKey { person, instance };
+    let admitted = match person::admit(tx, application, identity, tenant, context.now)? {
         Ok(admitted) => admitted,
         Err(why) => return Ok(Err(not_admitted(why))),
     };

@@ -4,6 +4,7 @@ use base64::{Engine as _, prelude::BASE64_URL_SAFE_NO_PAD};
 use chancery_credential::totp::SECRET_LENGTH;
 use chancery_record::Secret;
 use chancery_resource::{Context, StateTable, StoreError, Tx, random};
+use chancery_store::selectable;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
@@ -34,6 +35,15 @@ fn associated_data(person: Uuid, instance: Uuid) -> String {
     format!("second_factor/{person}/{instance}")
 }
 
+selectable! {
+    /// An authenticator as it is stored.
+    struct AuthenticatorRow from "FROM second_factor WHERE person_id = ?1 AND mfa_instance_id = ?2" {
+        id: Uuid = "id",
+        sealed: Vec<u8> = "sealed",
+        last_step: i64 = "last_step",
+    }
+}
+
 /// Verifies a code of the person's authenticator; each counts once. Returns the id of the authenticator.
 pub fn verify(
     context: &Context,
@@ -42,16 +52,13 @@ pub fn verify(
     person: Uuid,
     typed: &str,
 ) -> Result<Option<Uuid>, StoreError> {
-    let text =
-        "SELECT id, sealed, last_step FROM second_factor WHERE person_id = ?1 AND mfa_instance_id = ?2";
-    let read = |row: &chancery_store::Row<'_>| Ok((row.id(0)?, row.bytes(1)?.to_vec(), row.int(2)?));
-    let Some((id, sealed, last)) = tx.one(text, &[person.into(), factor.id.into()], read)? else {
-        return Ok(None);
-    };
+    let key = [person.into(), factor.id.into()];
+    let row = tx.one(AuthenticatorRow::SELECT, &key, AuthenticatorRow::read)?;
+    let Some(AuthenticatorRow { id, sealed, last_step }) = row else { return Ok(None) };
     let Some(secret) = context.app.master.open(&associated_data(person, factor.id), &sealed) else {
         return Err(StoreError::Internal("an authenticator's secret cannot be opened".into()));
     };
-    let Some(step) = factor.totp().verify(secret.expose(), typed, last, context.now) else {
+    let Some(step) = factor.totp().verify(secret.expose(), typed, last_step, context.now) else {
         return Ok(None);
     };
     let text =

@@ -16,7 +16,8 @@ pub use authenticator::{Enrolling, enrol, verify as verify_authenticator};
 pub use recovery::{make as make_recovery_codes, use_code};
 pub use remembered::{Device, remember};
 pub use sent_code::{
-    CodeCheck, Destination, Purpose, SendResult, destination, send, take_back, verify as verify_sent,
+    CodeCheck, CodeRecipient, Destination, Purpose, SendResult, destination, send, take_back,
+    verify as verify_sent,
 };
 
 use crate::{
@@ -56,23 +57,22 @@ pub fn requested_factors<'a>(
 
 /// The enrolled factors of a person.
 #[derive(Default)]
-struct Enrolled {
+pub struct EnrolledFactors {
     authenticators: Vec<Uuid>,
     has_recovery_code: bool,
     is_remembered: bool,
 }
 
-/// The facts about a person's second factors. Enrolled factors are read only if they are needed.
+/// The facts about a person's second factors. `enrolled`: `None` if they are not needed.
 pub fn facts_of(
     tx: &mut Tx<'_>,
     requested: &RequestedFactors<'_>,
     tenant: &ServingTenant,
-    (person, admitted): (Uuid, &Admitted),
-    (is_needed, device): (bool, Option<&Device>),
-    now: Timestamp,
+    admitted: &Admitted,
+    enrolled: Option<EnrolledFactors>,
 ) -> Result<SecondFactors, StoreError> {
-    let enrolled =
-        if is_needed { read(tx, person, tenant.facts.id, device, now)? } else { Enrolled::default() };
+    let is_needed = enrolled.is_some();
+    let enrolled = enrolled.unwrap_or_default();
     let mut usable = Vec::new();
     for factor in &requested.usable {
         let is_enrolled = match factor.kind {
@@ -99,13 +99,14 @@ pub fn facts_of(
     })
 }
 
-fn read(
+/// The enrolled factors of a person, who signs in at a tenant with this browser.
+pub fn enrolled_factors(
     tx: &mut Tx<'_>,
     person: Uuid,
     tenant: Uuid,
     device: Option<&Device>,
     now: Timestamp,
-) -> Result<Enrolled, StoreError> {
+) -> Result<EnrolledFactors, StoreError> {
     let of_person = [person.into()];
     let digest = device.map(|device| device.digest.clone()).unwrap_or_default();
     let of_device = [person.into(), tenant.into(), digest.into(), now.0.into()];
@@ -118,7 +119,7 @@ fn read(
             &of_device,
         ),
     ];
-    let mut enrolled = Enrolled::default();
+    let mut enrolled = EnrolledFactors::default();
     tx.query_all(&statements, &mut |index, row| {
         match index {
             0 => enrolled.authenticators.push(row.id(0)?),

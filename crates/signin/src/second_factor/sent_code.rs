@@ -5,6 +5,7 @@ use chancery_flow::CodeKind;
 use chancery_record::Secret;
 use chancery_resource::settings::{FactorOption, UserStoreOption};
 use chancery_resource::{Context, Problem, StateTable, StoreError, TextMessage, Tx, random};
+use chancery_store::selectable;
 use chancery_userstore::{
     password::mail::{CodeMail, Sender, send_code},
     sms::{Gateway, TextCode},
@@ -157,31 +158,40 @@ fn new_code(length: i64) -> String {
     code
 }
 
-/// The state of a person's code.
-struct CodeState {
-    sent_on: i64,
-    sent: i64,
-    counted_from: i64,
-    is_good: bool,
+selectable! {
+    /// The state of a person's code.
+    struct CodeState from "FROM one_time_code WHERE person_id = ?1 AND purpose = ?2" {
+        sent_on: i64 = "sent_on",
+        sent: i64 = "sent",
+        counted_from: i64 = "counted_from",
+        is_good: bool = "valid_until > ?3 AND tries < ?4",
+    }
+}
+
+/// The recipient of a code.
+#[derive(Clone, Copy)]
+pub struct CodeRecipient<'a> {
+    /// The person.
+    pub person: Uuid,
+    /// The person's user at the store; of external users the person.
+    pub user: Uuid,
+    /// The destination.
+    pub to: &'a Destination,
 }
 
 /// Sends a person a code if none is valid, or, if `resend`, another one.
 pub fn send(
     context: &Context,
     tx: &mut Tx<'_>,
-    (purpose, store): (&Purpose, Option<&OfferedStore>),
-    (person, user): (Uuid, Uuid),
-    to: &Destination,
+    purpose: &Purpose,
+    store: Option<&OfferedStore>,
+    recipient: CodeRecipient<'_>,
     resend: bool,
 ) -> Result<SendResult, Problem> {
+    let CodeRecipient { person, user, to } = recipient;
     let (name, bounds, now) = (purpose.name(), purpose.bounds(), context.now.0);
-    let text = "SELECT sent_on, sent, counted_from, valid_until > ?3 AND tries < ?4 FROM one_time_code \
-        WHERE person_id = ?1 AND purpose = ?2";
     let parameters = [person.into(), name.as_str().into(), now.into(), bounds.tries.into()];
-    let stored = tx.one(text, &parameters, |row| {
-        let (sent_on, sent, counted_from) = (row.int(0)?, row.int(1)?, row.int(2)?);
-        Ok(CodeState { sent_on, sent, counted_from, is_good: row.bool(3)? })
-    })?;
+    let stored = tx.one(CodeState::SELECT, &parameters, CodeState::read)?;
     if stored.as_ref().is_some_and(|stored| stored.is_good && !resend) {
         return Ok(SendResult::StillValid);
     }

@@ -103,8 +103,7 @@ fn redeem(
         Some(session) => is_session_active(tx, session, asked.now)?,
         None => true,
     };
-    let admitted =
-        person::admit(tx, application, (granted.person, granted.instance), granted.tenant, asked.now)?;
+    let admitted = person::admit(tx, application, granted.identity(), granted.tenant, asked.now)?;
     let Some(admitted) = admitted.ok().filter(|_| has_session) else {
         let detail = "The person's session has ended, or the person is no longer admitted.";
         return Ok(Err(invalid_grant(detail)));

@@ -6,6 +6,7 @@ use chancery_application::{SignOutScope, sign_out};
 use chancery_auth::{Confirmation, EndpointRequest, OAuthError, TokenGrant};
 use chancery_record::Timestamp;
 use chancery_resource::{Context, MasterKey, Problem, Scope, StateTable, StoreError, Tx};
+use chancery_store::selectable;
 use uuid::Uuid;
 
 use super::{GrantRequest, GrantType, claim_all, invalid_grant};
@@ -58,8 +59,20 @@ impl Provider<'_> {
     }
 }
 
-/// The row of a device code.
-struct DeviceRow {
+selectable! {
+    /// A device authorization as it is stored.
+    struct DeviceRow<'r> from "FROM device_authorization WHERE digest = ?1" {
+        application: Uuid = "client_app_id",
+        issuing: Option<Uuid> = "issuing_tenant_id",
+        status: String = "status",
+        grant: Option<Uuid> = "grant_id",
+        sealed: Option<&'r [u8]> = "sealed",
+        expires_on: Timestamp = "expires_on",
+    }
+}
+
+/// The device authorization of a device code.
+struct DeviceAuthorization {
     application: Uuid,
     issuing: Option<Uuid>,
     status: String,
@@ -68,19 +81,21 @@ struct DeviceRow {
     expires_on: Timestamp,
 }
 
-fn find(tx: &mut Tx<'_>, master: &MasterKey, digest: &[u8]) -> Result<Option<DeviceRow>, StoreError> {
-    let text = "SELECT client_app_id, issuing_tenant_id, status, grant_id, sealed, expires_on \
-        FROM device_authorization WHERE digest = ?1";
-    tx.one(text, &[digest.to_vec().into()], |row| {
-        let sealed = if row.is_null(4)? { None } else { Some(row.bytes(4)?.to_vec()) };
-        let opened = sealed.and_then(|sealed| master.open(&associated_data(digest), &sealed));
-        Ok(DeviceRow {
-            application: row.id(0)?,
-            issuing: row.optional_id(1)?,
-            status: row.text(2)?.to_owned(),
-            grant: row.optional_id(3)?,
+fn find(
+    tx: &mut Tx<'_>,
+    master: &MasterKey,
+    digest: &[u8],
+) -> Result<Option<DeviceAuthorization>, StoreError> {
+    tx.one(DeviceRow::SELECT, &[digest.to_vec().into()], |row| {
+        let row = DeviceRow::read(row)?;
+        let opened = row.sealed.and_then(|sealed| master.open(&associated_data(digest), sealed));
+        Ok(DeviceAuthorization {
+            application: row.application,
+            issuing: row.issuing,
+            status: row.status,
+            grant: row.grant,
             granted: opened.and_then(|text| serde_json::from_slice(text.expose()).ok()),
-            expires_on: Timestamp(row.int(5)?),
+            expires_on: row.expires_on,
         })
     })
 }
@@ -134,8 +149,7 @@ fn redeem(
     let tenant = application.serving(granted.tenant, granted.issuing);
     let tenant = tenant.filter(|_| application.allow_user_login && application.allows_devices);
     let Some(tenant) = tenant else { return Ok(Err(invalid_grant(INVALID_CODE))) };
-    let of = (granted.person, granted.instance);
-    let Ok(admitted) = person::admit(tx, application, of, granted.tenant, asked.now)? else {
+    let Ok(admitted) = person::admit(tx, application, granted.identity(), granted.tenant, asked.now)? else {
         return Ok(Err(invalid_grant("The person is no longer admitted.")));
     };
     let aud = match audience(tx, application, &granted.resources)? {

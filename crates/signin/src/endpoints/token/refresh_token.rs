@@ -119,8 +119,7 @@ fn refresh(
         note_reuse(&context, tx, &grant, tenant.subscription)?;
         return Ok(Ok(Issuance::Done(None)));
     }
-    let of = (granted.person, granted.instance);
-    let Ok(admitted) = person::admit(tx, application, of, granted.tenant, now)? else {
+    let Ok(admitted) = person::admit(tx, application, granted.identity(), granted.tenant, now)? else {
         return Ok(Err(invalid_grant("The person is no longer admitted.")));
     };
     let scope = match scope {

@@ -10,7 +10,7 @@ use chancery_presentation::{
 };
 use chancery_record::Value;
 use chancery_resource::settings::{Form, TenantOption, links};
-use chancery_resource::{CONSOLE, PLATFORM, StoreError, Tx};
+use chancery_resource::{CONSOLE, PLATFORM, StoreError, Tx, selectable};
 use serde_json::{Map, json};
 use uuid::Uuid;
 
@@ -31,15 +31,33 @@ const LOGO: &str = TenantOption::BRAND_LOGO.name();
 const COLOUR: &str = TenantOption::BRAND_COLOUR.name();
 const PAGE_LINKS: &str = TenantOption::PAGE_LINKS.name();
 
-const BRAND: &str = "SELECT name, value FROM option_value WHERE apply_to_tenant_id = ?1 \
-    AND name IN ('BrandName', 'BrandLogo', 'BrandColour', 'PageLinks')";
-/// The subscriptions of a tenant and of a client app, and whether the client app has a resource of the platform.
-const SUBSCRIPTIONS: &str = "SELECT (SELECT subscription_id FROM tenant WHERE id = ?1), \
-    (SELECT subscription_id FROM client_app WHERE id = ?2), \
-    EXISTS (SELECT 1 FROM client_app_resource WHERE client_app_id = ?2 AND key IN (?3, ?4))";
-/// The views with locations of one prefix.
-const VIEWS: &str =
-    "SELECT location, content FROM custom_view WHERE location >= ?1 AND location < ?2 ORDER BY location";
+selectable! {
+    /// One of these options.
+    struct BrandOption<'r> from "FROM option_value WHERE apply_to_tenant_id = ?1 \
+        AND name IN ('BrandName', 'BrandLogo', 'BrandColour', 'PageLinks')" {
+        name: &'r str = "name",
+        value: &'r str = "value",
+    }
+}
+
+selectable! {
+    /// The subscriptions of a tenant and of a client app, and whether the client app has a resource of the platform.
+    #[derive(Default)]
+    struct SubscriptionsOfOwners from "" {
+        of_tenant: Option<Uuid> = "(SELECT subscription_id FROM tenant WHERE id = ?1)",
+        of_app: Option<Uuid> = "(SELECT subscription_id FROM client_app WHERE id = ?2)",
+        is_of_platform: bool =
+            "EXISTS (SELECT 1 FROM client_app_resource WHERE client_app_id = ?2 AND key IN (?3, ?4))",
+    }
+}
+
+selectable! {
+    /// A view with a location of one prefix.
+    struct StoredView<'r> from "FROM custom_view WHERE location >= ?1 AND location < ?2 ORDER BY location" {
+        location: &'r str = "location",
+        content: &'r str = "content",
+    }
+}
 
 /// The appearance of the pages of some owners.
 pub struct Appearance {
@@ -77,8 +95,9 @@ impl Appearance {
     pub fn read(tx: &mut Tx<'_>, owners: Owners) -> Result<Self, StoreError> {
         let (mut brand, mut named) = (Map::new(), Vec::new());
         if let Some(tenant) = owners.tenant {
-            tx.query(BRAND, &[tenant.into()], |row| {
-                put(&mut brand, &mut named, row.text(0)?, row.text(1)?);
+            tx.query(BrandOption::SELECT, &[tenant.into()], |row| {
+                let option = BrandOption::read(row)?;
+                put(&mut brand, &mut named, option.name, option.value);
                 Ok(())
             })?;
         }
@@ -174,11 +193,9 @@ pub fn views_of(tx: &mut Tx<'_>, owners: Owners) -> Result<Vec<(String, String)>
     if tenant.is_some() || client_app.is_some() {
         let [management, user_store] = PLATFORM;
         let parameters = [id(tenant), id(client_app), management.into(), user_store.into()];
-        subscriptions = tx.one(SUBSCRIPTIONS, &parameters, |row| {
-            Ok((row.optional_id(0)?, row.optional_id(1)?, row.bool(2)?))
-        })?;
+        subscriptions = tx.one(SubscriptionsOfOwners::SELECT, &parameters, SubscriptionsOfOwners::read)?;
     }
-    let (of_tenant, of_app, is_of_platform) = subscriptions.unwrap_or_default();
+    let SubscriptionsOfOwners { of_tenant, of_app, is_of_platform } = subscriptions.unwrap_or_default();
     if is_of_platform || client_app == Some(CONSOLE) {
         return Ok(Vec::new());
     }
@@ -192,10 +209,11 @@ pub fn views_of(tx: &mut Tx<'_>, owners: Owners) -> Result<Vec<(String, String)>
     let prefixes: Vec<String> =
         levels.into_iter().flatten().map(|(level, id)| prefix(Kind::View, level, id)).collect();
     let bounds: Vec<[Value; 2]> = prefixes.iter().map(|prefix| between(prefix)).collect();
-    let statements: Vec<(&str, &[Value])> = bounds.iter().map(|bounds| (VIEWS, &bounds[..])).collect();
+    let statements: Vec<(&str, &[Value])> =
+        bounds.iter().map(|bounds| (StoredView::SELECT, &bounds[..])).collect();
     let mut own = Vec::new();
     tx.query_all(&statements, &mut |index, row| {
-        let (location, content) = (row.text(0)?, row.text(1)?);
+        let StoredView { location, content } = StoredView::read(row)?;
         let name = prefixes.get(index).and_then(|prefix| location.strip_prefix(prefix.as_str()));
         own.extend(name.map(|name| (name.to_owned(), content.to_owned())));
         own.push((location.to_owned(), content.to_owned()));
@@ -220,14 +238,21 @@ pub struct Asset {
     pub version: String,
 }
 
-const ASSET: &str = "SELECT mimetype, data, concurrency_token FROM custom_asset WHERE location = ?1";
+selectable! {
+    /// A file as it is stored.
+    struct StoredAsset<'r> from "FROM custom_asset WHERE location = ?1" {
+        media_type: &'r str = "mimetype",
+        data: &'r [u8] = "data",
+        version: String = "concurrency_token",
+    }
+}
 
 /// The file at a location.
 pub fn asset_at(tx: &mut Tx<'_>, location: &str) -> Result<Option<Asset>, StoreError> {
-    tx.one(ASSET, &[location.into()], |row| {
-        let (named, data) = (row.text(0)?, row.bytes(1)?.to_vec().into());
-        let media_type = asset::mime_types().iter().find(|known| **known == named);
+    tx.one(StoredAsset::SELECT, &[location.into()], |row| {
+        let stored = StoredAsset::read(row)?;
+        let media_type = asset::mime_types().iter().find(|known| **known == stored.media_type);
         let media_type = media_type.copied().unwrap_or("application/octet-stream");
-        Ok(Asset { media_type, data, version: row.text(2)?.to_owned() })
+        Ok(Asset { media_type, data: stored.data.to_vec().into(), version: stored.version })
     })
 }

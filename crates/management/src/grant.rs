@@ -5,6 +5,7 @@ use std::collections::{HashMap, HashSet};
 use chancery_record::{Field, Value};
 use chancery_resource::{
     Context, Findings, LIST, Problem, ProblemKind, RoleScope, RoleType, Scope, ScopeKind, Sql, Tx, Violation,
+    selectable,
 };
 use uuid::Uuid;
 
@@ -115,16 +116,27 @@ pub fn covers_owner(caller: &Scope, customer: Uuid, subscription: Uuid) -> bool 
     customers.contains(&customer) || subscriptions.contains(&subscription)
 }
 
-/// The customer and the subscription of each client app.
-pub fn owners_of(tx: &mut Tx<'_>, apps: &[Uuid]) -> Result<HashMap<Uuid, (Uuid, Uuid)>, Problem> {
+selectable! {
+    /// The customer and the subscription of a client app.
+    pub struct ClientAppOwners from
+        "FROM client_app a JOIN subscription s ON s.id = a.subscription_id WHERE a.id IN " {
+        client_app: Uuid = "a.id",
+        /// The customer.
+        pub customer: Uuid = "s.customer_id",
+        /// The subscription.
+        pub subscription: Uuid = "s.id",
+    }
+}
+
+/// The owners of each client app.
+pub fn owners_of(tx: &mut Tx<'_>, apps: &[Uuid]) -> Result<HashMap<Uuid, ClientAppOwners>, Problem> {
     let mut owners = HashMap::with_capacity(apps.len());
     for chunk in apps.chunks(LIST) {
-        let mut sql = Sql::new(
-            "SELECT a.id, s.customer_id, s.id FROM client_app a JOIN subscription s ON s.id = a.subscription_id WHERE a.id IN ",
-        );
+        let mut sql = Sql::new(ClientAppOwners::SELECT);
         sql.add_list(chunk.iter().copied().map(Value::Id));
         tx.query(&sql.text, &sql.parameters, |row| {
-            owners.insert(row.id(0)?, (row.id(1)?, row.id(2)?));
+            let found = ClientAppOwners::read(row)?;
+            owners.insert(found.client_app, found);
             Ok(())
         })?;
     }

@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 
 use chancery_record::{Field, FieldOf, FieldType, Mismatch, Record, Value, fold};
 use chancery_resource::{
-    Context, LIST, Problem, ProposedRow, Scope, Sql, Tx, Violation, load_first, visible,
+    Context, LIST, Problem, ProposedRow, Scope, Sql, Tx, Violation, load_first, selectable, visible,
 };
 use uuid::Uuid;
 
@@ -95,15 +95,25 @@ fn only_subscription(context: &Context, tx: &mut Tx<'_>) -> Result<Option<Subscr
     Ok(if is_default { Some(only.get(Subscription::ID)?) } else { None })
 }
 
-/// The subscription of each of these rows.
+selectable! {
+    /// A row with its subscription.
+    struct OwnedRow {
+        id: Uuid = "id",
+        subscription: Uuid = "subscription_id",
+    }
+}
+
+/// The subscription of each of these rows. A subscription is its own.
 pub fn subscriptions_of(tx: &mut Tx<'_>, table: &str, ids: &[Uuid]) -> Result<HashMap<Uuid, Uuid>, Problem> {
-    let column = if table == "subscription" { "id" } else { "subscription_id" };
+    let own = "(SELECT id, id AS subscription_id FROM subscription) s";
+    let table = if table == "subscription" { own } else { table };
     let mut found = HashMap::with_capacity(ids.len());
     for chunk in ids.chunks(LIST) {
-        let mut sql = Sql::new(format!("SELECT id, {column} FROM {table} WHERE id IN "));
+        let mut sql = Sql::new(format!("SELECT {} FROM {table} WHERE id IN ", OwnedRow::COLUMNS));
         sql.add_list(chunk.iter().copied().map(Value::Id));
         tx.query(&sql.text, &sql.parameters, |row| {
-            found.insert(row.id(0)?, row.id(1)?);
+            let owned = OwnedRow::read(row)?;
+            found.insert(owned.id, owned.subscription);
             Ok(())
         })?;
     }

@@ -7,7 +7,8 @@ use std::{
 
 use chancery_oauth::{normalize_resource, unsupported_row};
 use chancery_record::Value;
-use chancery_resource::{FieldFault, LIST, PLATFORM, Problem, Shape, StoredViolation, Tx};
+use chancery_resource::{FieldFault, LIST, PLATFORM, Problem, Shape, StoredViolation, Tx, selectable};
+use uuid::Uuid;
 
 use crate::{
     client_app::{
@@ -57,6 +58,15 @@ pub fn double_spellings(tx: &mut Tx<'_>, report: &mut dyn FnMut(StoredViolation)
     (0..shares).try_for_each(|share| compare_spellings(tx, share, shares, report))
 }
 
+selectable! {
+    /// A resource of a client app.
+    struct StoredResource<'r> {
+        rid: i64 = "rid",
+        id: Uuid = "id",
+        key: &'r str = "key",
+    }
+}
+
 /// Compares the resources with normal forms in one of the shares.
 fn compare_spellings(
     tx: &mut Tx<'_>,
@@ -67,12 +77,14 @@ fn compare_spellings(
     // normal form to first spelling
     let mut first: HashMap<String, String> = HashMap::new();
     let mut after = Some(0);
-    let text =
-        format!("SELECT rid, id, key FROM client_app_resource WHERE rid > ?1 ORDER BY rid LIMIT {LIST}");
+    let text = format!(
+        "SELECT {} FROM client_app_resource WHERE rid > ?1 ORDER BY rid LIMIT {LIST}",
+        StoredResource::COLUMNS
+    );
     while let Some(rid) = after.take() {
         tx.query(&text, &[Value::Int(rid)], |row| {
-            after = Some(row.int(0)?);
-            let key = row.text(2)?;
+            let StoredResource { rid, id, key } = StoredResource::read(row)?;
+            after = Some(rid);
             let normal = normalize_resource(key);
             if PLATFORM.contains(&key) || hash(&normal) % shares != share {
                 return Ok(());
@@ -80,7 +92,7 @@ fn compare_spellings(
             if first.entry(normal).or_insert_with(|| key.to_owned()) != key {
                 report(StoredViolation {
                     kind: CLIENT_APP_RESOURCE.name,
-                    key: row.id(1)?.to_string(),
+                    key: id.to_string(),
                     name: key.escape_debug().take(100).collect(),
                     field: ClientAppResource::KEY.field().wire(),
                     why: "is the same address as that of another row, which spells it otherwise".to_owned(),

@@ -19,7 +19,7 @@ pub use audit::tail::{Viewer, outgoing_of, streamed};
 pub use audit::tree::{Tree, number, origin, read_position, with_nodes};
 pub use audit::{delta, event::SIGN_INS, feed, proof as audit_proof, trail as audit_trail};
 pub use chancery_store::{
-    Error as StoreError, Figure, FigureSource, FigureUnit, Mode, Row, StateTable, Tx, Write,
+    Error as StoreError, Figure, FigureSource, FigureUnit, Mode, Row, StateTable, Tx, Write, selectable,
 };
 #[doc(hidden)]
 pub use constcat;

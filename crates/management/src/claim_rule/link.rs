@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use chancery_record::Value;
-use chancery_resource::{LIST, Problem, Sql, Tx};
+use chancery_resource::{LIST, Problem, Sql, Tx, selectable};
 
 use super::RuleLevel;
 
@@ -27,22 +27,28 @@ pub fn with_client_apps(tx: &mut Tx<'_>, rules: &[i64]) -> Result<HashSet<i64>, 
     Ok(linked)
 }
 
+selectable! {
+    /// A claim rule with its level.
+    struct LevelOfRule<'r> from "FROM claim_rule WHERE rid IN " {
+        name: &'r str = "name",
+        level: &'r str = "rule_level",
+    }
+}
+
 /// Refuses links of client apps to rules with a level that does not allow them.
 ///
 /// # Errors
 /// The level of a rule does not allow client apps.
 pub fn take_client_apps(tx: &mut Tx<'_>, rules: &[i64]) -> Result<(), Problem> {
     for chunk in rules.chunks(LIST) {
-        let mut sql = Sql::new("SELECT name, rule_level FROM claim_rule WHERE rid IN ");
+        let mut sql = Sql::new(LevelOfRule::SELECT);
         sql.add_list(chunk.iter().copied().map(Value::Int));
         let mut refused = None;
         tx.query(&sql.text, &sql.parameters, |row| {
-            if has_no_client_apps(row.text(1)?) {
-                refused = Some(format!(
-                    "The claim rule {:?} takes no client apps: it is of level {}.",
-                    row.text(0)?,
-                    row.text(1)?
-                ));
+            let LevelOfRule { name, level } = LevelOfRule::read(row)?;
+            if has_no_client_apps(level) {
+                refused =
+                    Some(format!("The claim rule {name:?} takes no client apps: it is of level {level}."));
             }
             Ok(())
         })?;

@@ -7,7 +7,7 @@ use chancery_oauth::normalize_resource;
 use chancery_record::Value;
 use chancery_resource::{
     LIST, PLATFORM, Problem, ProblemKind, ProposedRow, Scope, Sql, StateTable, StoreError, Tx, Violation,
-    Writer, visible,
+    Writer, selectable, visible,
 };
 use uuid::Uuid;
 
@@ -85,6 +85,14 @@ pub fn claim_unowned(tx: &mut Tx<'_>) -> Result<(), StoreError> {
     store_normal_forms(tx)
 }
 
+selectable! {
+    /// A spelling of a resource that a client app has.
+    struct Spelling {
+        key: String = "o.key",
+        normal_form: String = "o.normal_key",
+    }
+}
+
 /// The resources that a client app has in another spelling (RFC 3986, sections 6.2.2 and 6.2.3), with that spelling. Rows
 /// that are changed themselves do not count.
 fn other_spellings(
@@ -94,10 +102,10 @@ fn other_spellings(
 ) -> Result<HashMap<String, String>, Problem> {
     let mut spellings_by_key = HashMap::new();
     for chunk in named.chunks(LIST) {
-        let mut sql = Sql::new(
-            "SELECT o.key, o.normal_key FROM resource_owner o WHERE EXISTS (SELECT 1 FROM client_app_resource r \
-             WHERE r.key = o.key",
-        );
+        let mut sql = Sql::new(format!(
+            "SELECT {} FROM resource_owner o WHERE EXISTS (SELECT 1 FROM client_app_resource r WHERE r.key = o.key",
+            Spelling::COLUMNS
+        ));
         if !changed.is_empty() {
             sql.add(" AND r.rid NOT IN ");
             sql.add_list(changed.iter().map(|rid| Value::from(*rid)));
@@ -106,7 +114,8 @@ fn other_spellings(
         sql.add_list(chunk.iter().map(|(_, name, _)| Value::from(normalize_resource(name))));
         let mut known: HashMap<String, Vec<String>> = HashMap::new();
         tx.query(&sql.text, &sql.parameters, |row| {
-            known.entry(row.text(1)?.to_owned()).or_default().push(row.text(0)?.to_owned());
+            let Spelling { key, normal_form } = Spelling::read(row)?;
+            known.entry(normal_form).or_default().push(key);
             Ok(())
         })?;
         for (_, name, _) in chunk {
@@ -140,6 +149,14 @@ fn store_normal_forms(tx: &mut Tx<'_>) -> Result<(), StoreError> {
     }
 }
 
+selectable! {
+    /// The owner of a resource.
+    struct ResourceOwner from "FROM resource_owner WHERE key IN " {
+        key: String = "key",
+        subscription: Uuid = "subscription_id",
+    }
+}
+
 /// Claims free resources for subscriptions; returns the resulting owner of each resource.
 fn claim_free(tx: &mut Tx<'_>, requested: &BTreeMap<&str, Uuid>) -> Result<HashMap<String, Uuid>, Problem> {
     let (mut owners, requested): (_, Vec<_>) = (HashMap::new(), requested.iter().collect());
@@ -162,10 +179,11 @@ fn claim_free(tx: &mut Tx<'_>, requested: &BTreeMap<&str, Uuid>) -> Result<HashM
              WHERE r.key = resource_owner.key AND a.subscription_id = resource_owner.subscription_id)",
         );
         tx.execute(&StateTable::ResourceOwner.insert(&sql.text), &sql.parameters)?;
-        let mut sql = Sql::new("SELECT key, subscription_id FROM resource_owner WHERE key IN ");
+        let mut sql = Sql::new(ResourceOwner::SELECT);
         sql.add_list(chunk.iter().map(|(key, _)| Value::from(**key)));
         tx.query(&sql.text, &sql.parameters, |row| {
-            owners.insert(row.text(0)?.to_owned(), row.id(1)?);
+            let owner = ResourceOwner::read(row)?;
+            owners.insert(owner.key, owner.subscription);
             Ok(())
         })?;
     }

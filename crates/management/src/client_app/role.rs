@@ -117,13 +117,12 @@ fn check(
     let apps: HashSet<Uuid> = roles.iter().map(|role| role.client_app_id.0).collect();
     let owners = owners_of(tx, &apps.into_iter().collect::<Vec<_>>())?;
     let grants = roles.iter().map(|role| {
-        let owner = owners.get(&role.client_app_id.0).copied();
-        let covered = owner
-            .filter(|(customer, subscription)| covers_owner(&writer.context.scope, *customer, *subscription));
-        let (customer, subscription) = covered.unzip();
+        let covered = owners
+            .get(&role.client_app_id.0)
+            .filter(|owners| covers_owner(&writer.context.scope, owners.customer, owners.subscription));
         let scope = role.role_type.scope(|kind| match kind {
-            ScopeKind::Customer => customer,
-            ScopeKind::Subscription => subscription,
+            ScopeKind::Customer => covered.map(|owners| owners.customer),
+            ScopeKind::Subscription => covered.map(|owners| owners.subscription),
             _ => target_of(kind, targets_alone(&role.targets())),
         });
         (role.role_type, scope)

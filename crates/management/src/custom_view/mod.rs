@@ -74,10 +74,11 @@ fn check(
         let is_new = row.was.is_none_or(|was| was.text(CustomView::CONTENT) != Some(content));
         let location = row.text(CustomView::LOCATION).unwrap_or_default();
         let name = location.rsplit('/').next().unwrap_or_default();
-        (name.to_owned(), if is_new { content.to_owned() } else { String::new() })
+        let template = if is_new { content.to_owned() } else { String::new() };
+        NamedTemplate { name: name.to_owned(), template }
     };
     let views: Vec<_> = rows.iter().map(to_validate).collect();
-    if views.iter().any(|(_, content)| !content.is_empty()) {
+    if views.iter().any(|view| !view.template.is_empty()) {
         violations.extend(validate_items(writer, Purpose::Page, views, validate_view)?);
     }
     Ok(violations)
@@ -116,13 +117,21 @@ fn misnamed(rows: &[ProposedRow<'_>]) -> Vec<Violation> {
 pub fn refusals(values: &[Value]) -> Vec<FieldFault> {
     let location = CustomView::LOCATION.text(values).unwrap_or_default();
     let name = location.rsplit('/').next().unwrap_or_default().to_owned();
-    let content = CustomView::CONTENT.text(values).unwrap_or_default().to_owned();
-    validate_view(&(name, content)).err().unwrap_or_default()
+    let template = CustomView::CONTENT.text(values).unwrap_or_default().to_owned();
+    validate_view(&NamedTemplate { name, template }).err().unwrap_or_default()
 }
 
-/// Validates a view by its name and its template: the template, and the pages that are rendered from it.
-fn validate_view((name, content): &(String, String)) -> Result<u64, Vec<FieldFault>> {
-    let result = view::check(content).and_then(|()| view::check_page(name, content));
+/// A view as it is validated.
+#[derive(PartialEq)]
+struct NamedTemplate {
+    name: String,
+    template: String,
+}
+
+/// Validates a view: its template, and the pages that are rendered from it.
+fn validate_view(view: &NamedTemplate) -> Result<u64, Vec<FieldFault>> {
+    let NamedTemplate { name, template } = view;
+    let result = view::check(template).and_then(|()| view::check_page(name, template));
     result.map(|()| 0).map_err(|refusal| {
         let detail = format!("line {}, column {}: {}", refusal.line, refusal.column, refusal.detail);
         vec![(CustomView::CONTENT.field(), detail)]

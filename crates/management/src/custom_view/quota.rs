@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use chancery_presentation::location::{Kind, level_of, prefix};
 use chancery_record::Value;
-use chancery_resource::{ProposedRow, StoreError, Tx, Violation};
+use chancery_resource::{ProposedRow, StoreError, Tx, Violation, selectable};
 
 use super::CustomView;
 use crate::{appearance::between, violation::violation_at};
@@ -14,8 +14,13 @@ const MAX_VIEWS: usize = 100;
 /// The maximum size of all views of one owner, in bytes.
 const MAX_BYTES: usize = 2 << 20;
 
-const PRESENT: &str =
-    "SELECT location, OCTET_LENGTH(content) FROM custom_view WHERE location >= ?1 AND location < ?2";
+selectable! {
+    /// The size of a stored view.
+    struct ViewSize<'r> from "FROM custom_view WHERE location >= ?1 AND location < ?2" {
+        location: &'r str = "location",
+        bytes: i64 = "OCTET_LENGTH(content)",
+    }
+}
 
 /// Reports rows that exceed the quota of their owner.
 pub fn check(tx: &mut Tx<'_>, rows: &[ProposedRow<'_>]) -> Result<Vec<Violation>, StoreError> {
@@ -29,8 +34,9 @@ pub fn check(tx: &mut Tx<'_>, rows: &[ProposedRow<'_>]) -> Result<Vec<Violation>
     for (prefix, proposed) in of_owners {
         let mut sizes: BTreeMap<String, usize> = BTreeMap::new();
         let bounds: [Value; 2] = between(&prefix);
-        tx.query(PRESENT, &bounds, |row| {
-            sizes.insert(row.text(0)?.to_owned(), usize::try_from(row.int(1)?).unwrap_or(usize::MAX));
+        tx.query(ViewSize::SELECT, &bounds, |row| {
+            let view = ViewSize::read(row)?;
+            sizes.insert(view.location.to_owned(), usize::try_from(view.bytes).unwrap_or(usize::MAX));
             Ok(())
         })?;
         for index in proposed {

@@ -4,7 +4,7 @@ use chancery_record::Value;
 use chancery_resource::{
     LIST, Problem, RoleScope, RoleType, Row,
     ScopeKind::{self, self as K},
-    Sql, StoreError, Tx,
+    Sql, StoreError, Tx, selectable,
 };
 use uuid::Uuid;
 
@@ -66,7 +66,7 @@ pub fn of_client_app(tx: &mut Tx<'_>, id: Uuid, visit: RoleVisitor<'_>) -> Resul
 
 /// Reads the roles of a platform user: its own, and those of the groups that it is in, also as a directory provisions them.
 pub fn of_user(tx: &mut Tx<'_>, id: Uuid, visit: RoleVisitor<'_>) -> Result<(), Problem> {
-    let text = "SELECT i.idp_instance_id, i.subject FROM application_identity i \
+    let identities = "FROM application_identity i \
         JOIN application_user u ON u.rid = i.application_user_rid \
         WHERE u.id = ?1 AND i.is_user_store_identity AND i.lifecycle_status = 'Active'";
     let members = "SELECT m.group_rid FROM group_member m JOIN user_account u ON u.rid = m.user_rid \
@@ -77,7 +77,7 @@ pub fn of_user(tx: &mut Tx<'_>, id: Uuid, visit: RoleVisitor<'_>) -> Result<(), 
          ORDER BY p.id LIMIT {MAX_GROUPS}"
     );
     direct(tx, &[id], "Direct", visit)?;
-    let mut groups = groups_above(tx, text, members, id)?;
+    let mut groups = groups_above(tx, identities, members, id)?;
     tx.query(&provisioned, &[Value::Id(id)], |row| {
         groups.push(row.id(0)?);
         Ok(())
@@ -87,29 +87,37 @@ pub fn of_user(tx: &mut Tx<'_>, id: Uuid, visit: RoleVisitor<'_>) -> Result<(), 
 
 /// Reads the roles of a platform group: its own, and those of the groups that it is in.
 pub fn of_group(tx: &mut Tx<'_>, id: Uuid, visit: RoleVisitor<'_>) -> Result<(), Problem> {
-    let text = "SELECT i.idp_instance_id, i.subject FROM application_group_identity i \
+    let identities = "FROM application_group_identity i \
         JOIN application_group g ON g.rid = i.application_group_rid \
         WHERE g.id = ?1 AND i.is_user_store_identity AND i.lifecycle_status = 'Active'";
     let parents = "SELECT e.parent_rid FROM group_edge e JOIN user_group g ON g.rid = e.child_rid \
         JOIN idp_instance i ON i.rid = g.store WHERE i.id = ?1 AND g.id = ?2";
     direct(tx, &[id], "Direct", visit)?;
     let groups: Vec<Uuid> =
-        groups_above(tx, text, parents, id)?.into_iter().filter(|group| *group != id).collect();
+        groups_above(tx, identities, parents, id)?.into_iter().filter(|group| *group != id).collect();
     direct(tx, &groups, "Group", visit)
+}
+
+selectable! {
+    /// The identity of a user or group in a user store.
+    struct StoreIdentity {
+        instance: Uuid = "i.idp_instance_id",
+        subject: String = "i.subject",
+    }
 }
 
 /// The platform groups that a user or group is in, at any depth: its `identities` in user stores, the groups
 /// there that `first` finds with all above them, and the platform groups of these.
 fn groups_above(tx: &mut Tx<'_>, identities: &str, first: &str, id: Uuid) -> Result<Vec<Uuid>, Problem> {
     let mut known = Vec::new();
-    tx.query(identities, &[Value::Id(id)], |row| {
-        if let Ok(subject) = Uuid::try_parse(row.text(1)?) {
-            known.push((row.id(0)?, subject));
-        }
+    let text = format!("SELECT {} {identities}", StoreIdentity::COLUMNS);
+    tx.query(&text, &[Value::Id(id)], |row| {
+        known.push(StoreIdentity::read(row)?);
         Ok(())
     })?;
     let mut groups = Vec::new();
-    for (instance, subject) in known {
+    for StoreIdentity { instance, subject } in known {
+        let Ok(subject) = Uuid::try_parse(&subject) else { continue };
         let text = format!(
             "WITH RECURSIVE above (rid) AS ({first} UNION SELECT e.parent_rid FROM group_edge e \
              JOIN above a ON a.rid = e.child_rid) SELECT g.id FROM above a JOIN user_group g ON g.rid = a.rid \

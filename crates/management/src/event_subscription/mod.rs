@@ -4,7 +4,8 @@ use std::collections::{HashMap, HashSet};
 
 use chancery_record::Value;
 use chancery_resource::{
-    Op, Parent, Problem, ProposedRow, Reach, Shape, Sql, Tx, Unique, Violation, Writer, added, standard,
+    Op, Parent, Problem, ProposedRow, Reach, Shape, Sql, Tx, Unique, Violation, Writer, added, selectable,
+    standard,
 };
 use chancery_webhook::{
     DELIVERIES, EventDelivery, EventSubscription, NAMED_EVENTS, SUBSCRIPTIONS, event_subscription_operations,
@@ -38,6 +39,14 @@ static EVENT_DELIVERY: Shape = Shape::of::<EventDelivery>(
 /// The maximum number of event subscriptions of a subscription.
 const MAX_SUBSCRIPTIONS: usize = 100;
 
+selectable! {
+    /// The number of event subscriptions of a subscription.
+    struct SubscriptionCount from "FROM event_subscription WHERE subscription_id IN " {
+        subscription: Uuid = "subscription_id",
+        count: i64 = "count(*)",
+    }
+}
+
 fn check(
     writer: Writer<'_>,
     tx: &mut Tx<'_>,
@@ -49,13 +58,13 @@ fn check(
     violations.extend(prepare(writer, rows)?);
     let new = || rows.iter().enumerate().filter(|(_, row)| row.was.is_none());
     let owners: HashSet<Uuid> = new().filter_map(|(_, row)| own.field().id(row.values)).collect();
-    let mut sql =
-        Sql::new("SELECT subscription_id, count(*) FROM event_subscription WHERE subscription_id IN ");
+    let mut sql = Sql::new(SubscriptionCount::SELECT);
     sql.add_list(owners.iter().copied().map(Value::Id));
     sql.add(" GROUP BY subscription_id");
     let mut counts: HashMap<Uuid, usize> = HashMap::new();
     tx.query(&sql.text, &sql.parameters, |row| {
-        counts.insert(row.id(0)?, usize::try_from(row.int(1)?).unwrap_or(MAX_SUBSCRIPTIONS));
+        let found = SubscriptionCount::read(row)?;
+        counts.insert(found.subscription, usize::try_from(found.count).unwrap_or(MAX_SUBSCRIPTIONS));
         Ok(())
     })?;
     for (index, row) in new() {

@@ -11,7 +11,7 @@ use chancery_record::{Name, OptionValue, Record as _, Uuid, Value, parse_id};
 use chancery_resource::settings::{Options, ProviderOption, UserStoreOption};
 use chancery_resource::{
     AuditAction, Context, OwnerRow, Problem, StoredRow, Tx, delete, insert, load, load_by, load_hidden,
-    select_of, update_unversioned,
+    select_of, selectable, update_unversioned,
 };
 
 use super::record::{IdentityReplacement, NewIdentityReplacement};
@@ -192,21 +192,19 @@ fn change(
     update_unversioned(context, tx, &APPLICATION_IDENTITY, row, &identity.into_values(), audit)
 }
 
-/// The holder of an identity in any lifecycle status.
-pub struct Holder {
-    pub identity: Uuid,
-    owner: i64,
-    status: String,
+selectable! {
+    /// The holder of an identity in any lifecycle status.
+    pub struct Holder from "FROM application_identity WHERE idp_instance_id = ?1 AND subject = ?2" {
+        pub identity: Uuid = "id",
+        owner: i64 = "application_user_rid",
+        status: String = "lifecycle_status",
+    }
 }
 
 /// The holder of the target identity, if it exists already.
 pub fn holder(tx: &mut Tx<'_>, target: &TargetIdentity) -> Result<Option<Holder>, Problem> {
-    let text = "SELECT id, application_user_rid, lifecycle_status FROM application_identity \
-                WHERE idp_instance_id = ?1 AND subject = ?2";
     let key = [Value::Id(target.instance), target.subject.as_str().into()];
-    Ok(tx.one(text, &key, |row| {
-        Ok(Holder { identity: row.id(0)?, owner: row.int(1)?, status: row.text(2)?.to_owned() })
-    })?)
+    Ok(tx.one(Holder::SELECT, &key, Holder::read)?)
 }
 
 /// The identity that a body requests.

@@ -289,8 +289,8 @@ fn check(
     if writer.shape.base.is_none() {
         violations.extend(invalid_icons(rows));
     }
-    let fields = (IdpInstance::IDP_TYPE_ID, IdpInstance::IDP_FACTORY_TYPE);
-    violations.extend(settle_types(tx, rows, fields, ProviderType::IdentityProvider)?);
+    let (type_id, served_by) = (IdpInstance::IDP_TYPE_ID, IdpInstance::IDP_FACTORY_TYPE);
+    violations.extend(settle_types(tx, rows, type_id, served_by, ProviderType::IdentityProvider)?);
     for (index, row) in rows.iter_mut().enumerate() {
         if row.text(IdpInstance::IDP_FACTORY_TYPE) != Some(FactoryType::UserStore.name()) {
             continue;

@@ -5,7 +5,7 @@ use chancery_resource::settings::{ProviderOption, Setting, flag};
 use chancery_resource::{
     Action as A, Answer, BodyForm, Call, Custom, Method as M, Op,
     Permit::{SubscriptionAdmin, TenantMember},
-    Problem, Reply, StateTable, Tx, answer_form, audit_state, check_act, random,
+    Problem, Reply, StateTable, Tx, answer_form, audit_state, check_act, random, selectable,
 };
 use chancery_scim::{digest_of, token_of};
 use uuid::Uuid;
@@ -90,35 +90,37 @@ fn is_enabled(call: &Call, tx: &mut Tx<'_>, instance: Uuid) -> Result<bool, Prob
     Ok(flag(&stored_text(call, tx, instance, ProviderOption::SCIM_ENABLED)?).unwrap_or(false))
 }
 
+selectable! {
+    /// The use of an instance's token, and how much its directory provisions.
+    #[derive(Default)]
+    struct ProvisioningState from "" {
+        last_used_on: Option<Timestamp> = "(SELECT u.used_on FROM scim_instance_token s \
+            JOIN scim_token_use u ON u.token_id = s.token_id WHERE s.idp_instance_id = ?1)",
+        stopped_on: Option<Timestamp> = "(SELECT stopped_on FROM scim_instance_token WHERE idp_instance_id = ?1)",
+        owned_users: i64 = "(SELECT count(*) FROM (SELECT 1 FROM application_user WHERE idp_instance_id = ?1 \
+            AND user_name_key IS NOT NULL AND hidden_on IS NULL LIMIT 1001) n)",
+        owned_groups: i64 = "(SELECT count(*) FROM (SELECT 1 FROM application_group WHERE idp_instance_id = ?1 \
+            AND provisioned_name_key IS NOT NULL LIMIT 1001) n)",
+        token_id: Option<Uuid> = "(SELECT token_id FROM scim_instance_token WHERE idp_instance_id = ?1)",
+    }
+}
+
 fn show_status(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
     let instance = find(call, tx, &IDP_INSTANCE)?;
     let id = instance.get(IdpInstance::ID)?;
     let is_enabled = is_enabled(call, tx, id.0)?;
-    let mut status = IdpInstanceScim {
+    let state = tx.one(ProvisioningState::SELECT, &[id.0.into()], ProvisioningState::read)?;
+    let ProvisioningState { last_used_on, stopped_on, owned_users, owned_groups, token_id } =
+        state.unwrap_or_default();
+    let status = IdpInstanceScim {
         instance_id: id,
         is_enabled,
-        token_id: None,
-        last_used_on: None,
-        stopped_on: None,
-        owned_users: 0,
-        owned_groups: 0,
+        token_id,
+        last_used_on,
+        stopped_on,
+        owned_users,
+        owned_groups,
     };
-    let text = "SELECT (SELECT u.used_on FROM scim_instance_token s JOIN scim_token_use u ON u.token_id = s.token_id \
-        WHERE s.idp_instance_id = ?1), (SELECT stopped_on FROM scim_instance_token WHERE idp_instance_id = ?1), \
-        (SELECT count(*) FROM (SELECT 1 FROM application_user WHERE idp_instance_id = ?1 \
-        AND user_name_key IS NOT NULL AND hidden_on IS NULL LIMIT 1001) n), \
-        (SELECT count(*) FROM (SELECT 1 FROM application_group WHERE idp_instance_id = ?1 \
-        AND provisioned_name_key IS NOT NULL LIMIT 1001) n), \
-        (SELECT token_id FROM scim_instance_token WHERE idp_instance_id = ?1)";
-    tx.one(text, &[id.0.into()], |row| {
-        let time = |column| {
-            if row.is_null(column)? { Ok(None) } else { row.int(column).map(|time| Some(Timestamp(time))) }
-        };
-        (status.last_used_on, status.stopped_on) = (time(0)?, time(1)?);
-        (status.owned_users, status.owned_groups) = (row.int(2)?, row.int(3)?);
-        status.token_id = row.optional_id(4)?;
-        Ok(())
-    })?;
     Ok(answer_form(call, status))
 }
 

@@ -132,8 +132,8 @@ fn check(
 ) -> Result<Vec<Violation>, Problem> {
     let own = MfaInstance::SUBSCRIPTION_ID;
     let mut violations = resolve_subscription(writer.context, tx, rows, own, &[], |_| Ok(false))?;
-    let fields = (MfaInstance::IDP_TYPE_ID, MfaInstance::IDP_TYPE);
-    violations.extend(settle_types(tx, rows, fields, ProviderType::MultiFactor)?);
+    let (type_id, served_by) = (MfaInstance::IDP_TYPE_ID, MfaInstance::IDP_TYPE);
+    violations.extend(settle_types(tx, rows, type_id, served_by, ProviderType::MultiFactor)?);
     Ok(violations)
 }
 

@@ -11,17 +11,22 @@ use uuid::Uuid;
 
 use super::{OPTION, OptionRow, rules::entry_of};
 
-type Target = FieldOf<OptionRow, Option<Uuid>>;
+/// The target of an option, with the field that names it.
+#[derive(Clone, Copy)]
+struct Target {
+    field: FieldOf<OptionRow, Option<Uuid>>,
+    id: Uuid,
+}
 
 /// The target of an option.
-fn target(values: &[Value]) -> Option<(Target, Uuid)> {
-    OptionRow::TARGETS.into_iter().find_map(|field| Some((field, field.field().id(values)?)))
+fn target(values: &[Value]) -> Option<Target> {
+    OptionRow::TARGETS.into_iter().find_map(|field| Some(Target { field, id: field.field().id(values)? }))
 }
 
 /// The stored value of the option of this name; empty if there is none.
-fn stored(tx: &mut Tx<'_>, (field, id): (Target, Uuid), name: &str) -> Result<String, Problem> {
-    let text = format!("SELECT COALESCE(value, '') FROM option_value WHERE {field} = ?1 AND name = ?2");
-    let found = tx.one(&text, &[Value::Id(id), name.into()], |row| Ok(row.text(0)?.to_owned()))?;
+fn stored(tx: &mut Tx<'_>, of: Target, name: &str) -> Result<String, Problem> {
+    let text = format!("SELECT COALESCE(value, '') FROM option_value WHERE {} = ?1 AND name = ?2", of.field);
+    let found = tx.one(&text, &[Value::Id(of.id), name.into()], |row| Ok(row.text(0)?.to_owned()))?;
     Ok(found.unwrap_or_default())
 }
 
@@ -31,13 +36,13 @@ pub fn mark_contradictions(tx: &mut Tx<'_>, rows: &mut [ProposedRow<'_>]) -> Res
         .iter()
         .filter_map(|row| {
             let name = row.text(OptionRow::NAME)?.to_owned();
-            Some(((target(row.values)?.1, name), row.text(OptionRow::VALUE).unwrap_or_default().to_owned()))
+            Some(((target(row.values)?.id, name), row.text(OptionRow::VALUE).unwrap_or_default().to_owned()))
         })
         .collect();
     for row in rows {
         let (Some(entry), Some(of)) = (entry_of(row.values), target(row.values)) else { continue };
         for dependency in entry.constraints() {
-            let other = match proposed.get(&(of.1, dependency.other().to_owned())) {
+            let other = match proposed.get(&(of.id, dependency.other().to_owned())) {
                 Some(other) => other.clone(),
                 None => stored(tx, of, dependency.other())?,
             };
@@ -62,7 +67,7 @@ pub fn contradicted(
 /// The name of the stored option that this value of another contradicts, if it does.
 fn contradiction(
     tx: &mut Tx<'_>,
-    of: (Target, Uuid),
+    of: Target,
     entry: &Entry,
     own: &str,
 ) -> Result<Option<&'static str>, Problem> {
@@ -77,9 +82,9 @@ fn contradiction(
 
 /// Validates the options again that depend on one that was written or deleted.
 pub fn revalidate_dependent(context: &Context, tx: &mut Tx<'_>, values: &[Value]) -> Result<(), Problem> {
-    let (Some(written), Some((field, id))) = (entry_of(values), target(values)) else { return Ok(()) };
+    let (Some(written), Some(of)) = (entry_of(values), target(values)) else { return Ok(()) };
     for entry in written.dependent() {
-        let sql = select_where(context, &OPTION, field, id.into());
+        let sql = select_where(context, &OPTION, of.field, of.id.into());
         let sql = sql.push(&format!(" AND t.{} = ", OptionRow::NAME)).bind(entry.name);
         let was = match load_by(context, tx, &OPTION, None, &sql) {
             Ok(was) => was,
@@ -87,7 +92,7 @@ pub fn revalidate_dependent(context: &Context, tx: &mut Tx<'_>, values: &[Value]
             Err(problem) => return Err(problem),
         };
         let own = was.text(OptionRow::VALUE).unwrap_or_default();
-        let is_wrong = entry.is_wrong(own) || contradiction(tx, (field, id), entry, own)?.is_some();
+        let is_wrong = entry.is_wrong(own) || contradiction(tx, of, entry, own)?.is_some();
         let mut changed = was.values.clone();
         OptionRow::HAS_CONFIGURATION_ERROR.set(&mut changed, is_wrong)?;
         update_unversioned(context, tx, &OPTION, &was, &changed, AuditAction::As("Modified", "updated"))?;

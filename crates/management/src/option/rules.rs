@@ -6,7 +6,7 @@ use chancery_record::{FieldOf, FieldType as _, Name, OptionValue, Record as _, V
 use chancery_resource::settings::{Entry, Owner, ProviderOption};
 use chancery_resource::{
     FieldFault, Findings, LIST, Problem, ProposedRow, ProvidedFields, Rules, Sql, StoredRow, Tx, Violation,
-    Writer, open_secret,
+    Writer, open_secret, selectable,
 };
 use uuid::Uuid;
 
@@ -74,20 +74,30 @@ pub fn is_open(values: &[Value]) -> bool {
     entry_of(values).is_some_and(|entry| entry.open)
 }
 
-/// The tables of the targets, each with the SQL expression of the target's kind.
-const TABLES: [(&str, &str); 3] =
-    [("idp_instance", "idp_type"), ("mfa_instance", "idp_type"), ("tenant", "'Tenant'")];
+selectable! {
+    /// A target with its subscription and its kind.
+    struct KnownTarget {
+        id: Uuid = "id",
+        subscription: Uuid = "subscription_id",
+        kind: String = "idp_type",
+    }
+}
 
-/// The subscription and the kind of each target.
-type Targets = HashMap<Uuid, (Uuid, String)>;
+/// The tables of the targets. Tenants are all of one kind.
+const TABLES: [&str; 3] =
+    ["idp_instance", "mfa_instance", "(SELECT id, subscription_id, 'Tenant' AS idp_type FROM tenant) t"];
 
-fn load_targets(tx: &mut Tx<'_>, table: &str, kind: &str, ids: &[Uuid]) -> Result<Targets, Problem> {
+/// The targets by their ids.
+type Targets = HashMap<Uuid, KnownTarget>;
+
+fn load_targets(tx: &mut Tx<'_>, table: &str, ids: &[Uuid]) -> Result<Targets, Problem> {
     let mut targets = Targets::new();
     for chunk in ids.chunks(LIST) {
-        let mut sql = Sql::new(format!("SELECT id, subscription_id, {kind} FROM {table} WHERE id IN "));
+        let mut sql = Sql::new(format!("SELECT {} FROM {table} WHERE id IN ", KnownTarget::COLUMNS));
         sql.add_list(chunk.iter().copied().map(Value::Id));
         tx.query(&sql.text, &sql.parameters, |row| {
-            targets.insert(row.id(0)?, (row.id(1)?, row.text(2)?.to_owned()));
+            let target = KnownTarget::read(row)?;
+            targets.insert(target.id, target);
             Ok(())
         })?;
     }
@@ -102,16 +112,16 @@ pub fn find_targets(
     rows: &mut [ProposedRow<'_>],
 ) -> Result<Vec<Violation>, Problem> {
     let mut targets = Targets::new();
-    for (field, (table, kind)) in OptionRow::TARGETS.into_iter().zip(TABLES) {
+    for (field, table) in OptionRow::TARGETS.into_iter().zip(TABLES) {
         let ids: HashSet<Uuid> = rows.iter().filter_map(|row| field.field().id(row.values)).collect();
-        targets.extend(load_targets(tx, table, kind, &ids.into_iter().collect::<Vec<_>>())?);
+        targets.extend(load_targets(tx, table, &ids.into_iter().collect::<Vec<_>>())?);
     }
     let mut violations = Vec::new();
     for (index, row) in rows.iter_mut().enumerate() {
         let mut option = OptionRow::from_values(row.values.clone())?;
         let target = option.targets().into_iter().flatten().next().and_then(|id| targets.get(&id));
         // the resource itself reports an unknown target
-        let Some((subscription, kind)) = target else { continue };
+        let Some(KnownTarget { subscription, kind, .. }) = target else { continue };
         let owner = Owner::of_type(kind);
         let entry = owner.and_then(|owner| owner.entry(option.name.as_str()));
         if row.was.is_some_and(|was| is_secret(&was.values)) && !entry.is_some_and(|entry| entry.secret) {
@@ -150,6 +160,14 @@ pub fn find_targets(
     Ok(violations)
 }
 
+selectable! {
+    /// A stored callback path.
+    struct CallbackPath<'r> from "FROM option_value WHERE name = 'CallbackPath' AND value IN " {
+        path: &'r str = "value",
+        holder: Uuid = "id",
+    }
+}
+
 /// The rows with the callback path of another instance: with one path for each, no provider gets the code of another one (mix-up, RFC
 /// 9700, section 4.4).
 fn duplicate_paths(tx: &mut Tx<'_>, rows: &[ProposedRow<'_>]) -> Result<Vec<Violation>, Problem> {
@@ -172,11 +190,10 @@ fn duplicate_paths(tx: &mut Tx<'_>, rows: &[ProposedRow<'_>]) -> Result<Vec<Viol
         proposed.values().flat_map(|same| same.iter().skip(1)).map(|(index, _)| *index).collect();
     let paths: Vec<&str> = proposed.keys().copied().collect();
     for chunk in paths.chunks(LIST) {
-        let mut sql =
-            Sql::new("SELECT value, id FROM option_value WHERE name = 'CallbackPath' AND value IN ");
+        let mut sql = Sql::new(CallbackPath::SELECT);
         sql.add_list(chunk.iter().map(|path| Value::from(*path)));
         tx.query(&sql.text, &sql.parameters, |row| {
-            let (path, holder) = (row.text(0)?, row.id(1)?);
+            let CallbackPath { path, holder } = CallbackPath::read(row)?;
             let others = proposed.get(path).into_iter().flatten().filter(|(_, id)| *id != holder);
             duplicates.extend(others.map(|(index, _)| *index));
             Ok(())

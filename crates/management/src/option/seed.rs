@@ -4,7 +4,9 @@ use std::collections::HashMap;
 
 use chancery_record::{FieldType as _, Name, OptionValue, Record as _, Value};
 use chancery_resource::settings::{Entry, Owner};
-use chancery_resource::{Context, LIST, Problem, Sql, StateTable, Tx, insert, load_keys, new_row, update};
+use chancery_resource::{
+    Context, LIST, Problem, Sql, StateTable, Tx, insert, load_keys, new_row, selectable, update,
+};
 use uuid::Uuid;
 
 use super::{DataType, EditorType, OPTION, OptionRow};
@@ -67,12 +69,22 @@ fn create(
     insert(context, tx, &OPTION, None, &new_row(context, &OPTION, None, values)?)
 }
 
+selectable! {
+    /// An entry that every owner has a row for.
+    struct KnownEntry from "FROM option_entry" {
+        owner: String = "owner",
+        name: String = "name",
+        form: String = "COALESCE(form, '')",
+    }
+}
+
 /// Creates the entries that this release added for all existing owners, and validates values again where it
 /// changed an entry's form.
 pub fn add_new_entries(context: &Context, tx: &mut Tx<'_>) -> Result<(), Problem> {
     let mut known = HashMap::new();
-    tx.query("SELECT owner, name, COALESCE(form, '') FROM option_entry", &[], |row| {
-        known.insert((row.text(0)?.to_owned(), row.text(1)?.to_owned()), row.text(2)?.to_owned());
+    tx.query(KnownEntry::SELECT, &[], |row| {
+        let KnownEntry { owner, name, form } = KnownEntry::read(row)?;
+        known.insert((owner, name), form);
         Ok(())
     })?;
     for entry in chancery_resource::settings::CATALOGUE.iter() {
@@ -85,8 +97,8 @@ pub fn add_new_entries(context: &Context, tx: &mut Tx<'_>) -> Result<(), Problem
                 StateTable::OptionEntry.update("SET form = ?3 WHERE owner = ?1 AND name = ?2")
             }
             None => {
-                for (target, subscription) in targets(tx, entry)? {
-                    create(context, tx, entry, target, subscription)?;
+                for target in targets(tx, entry)? {
+                    create(context, tx, entry, target.id, target.subscription)?;
                 }
                 StateTable::OptionEntry.insert("(owner, name, form) VALUES (?1, ?2, ?3)")
             }
@@ -96,17 +108,26 @@ pub fn add_new_entries(context: &Context, tx: &mut Tx<'_>) -> Result<(), Problem
     Ok(())
 }
 
+selectable! {
+    /// A stored value of an entry.
+    struct EntryValue<'r> from "FROM option_value WHERE owner_type = ?1 AND name = ?2" {
+        id: Uuid = "id",
+        value: &'r str = "COALESCE(value, '')",
+        is_wrong: bool = "has_configuration_error",
+    }
+}
+
 /// Updates `hasConfigurationError` of an entry's values after its form changed.
 fn revalidate(context: &Context, tx: &mut Tx<'_>, entry: &Entry) -> Result<(), Problem> {
     // a secret is sealed, and may be any text
     if entry.secret {
         return Ok(());
     }
-    let text = "SELECT id, COALESCE(value, ''), has_configuration_error FROM option_value WHERE owner_type = ?1 AND name = ?2";
     let mut changed = Vec::new();
-    tx.query(text, &[entry.owner.type_name().into(), entry.name.into()], |row| {
-        if row.bool(2)? != entry.is_wrong(row.text(1)?) {
-            changed.push(Value::Id(row.id(0)?));
+    tx.query(EntryValue::SELECT, &[entry.owner.type_name().into(), entry.name.into()], |row| {
+        let EntryValue { id, value, is_wrong } = EntryValue::read(row)?;
+        if is_wrong != entry.is_wrong(value) {
+            changed.push(Value::Id(id));
         }
         Ok(())
     })?;
@@ -122,15 +143,24 @@ fn revalidate(context: &Context, tx: &mut Tx<'_>, entry: &Entry) -> Result<(), P
     Ok(())
 }
 
+selectable! {
+    /// An owner of options: a tenant or an instance.
+    struct Target {
+        id: Uuid = "t.id",
+        subscription: Uuid = "t.subscription_id",
+    }
+}
+
 /// The owners without a row for an entry.
-fn targets(tx: &mut Tx<'_>, entry: &Entry) -> Result<Vec<(Uuid, Uuid)>, Problem> {
+fn targets(tx: &mut Tx<'_>, entry: &Entry) -> Result<Vec<Target>, Problem> {
     let (table, column) = match entry.owner {
         Owner::Tenant => ("tenant", OptionRow::APPLY_TO_TENANT_ID),
         owner if owner.is_second_factor() => ("mfa_instance", OptionRow::APPLY_TO_MFA_INSTANCE_ID),
         _ => ("idp_instance", OptionRow::APPLY_TO_IDP_INSTANCE_ID),
     };
     let mut sql = Sql::new(format!(
-        "SELECT t.id, t.subscription_id FROM {table} t LEFT JOIN option_value o ON o.{column} = t.id AND o.name = "
+        "SELECT {} FROM {table} t LEFT JOIN option_value o ON o.{column} = t.id AND o.name = ",
+        Target::COLUMNS
     ))
     .bind(entry.name)
     .push(" WHERE o.rid IS NULL");
@@ -139,7 +169,7 @@ fn targets(tx: &mut Tx<'_>, entry: &Entry) -> Result<Vec<(Uuid, Uuid)>, Problem>
     }
     let mut targets = Vec::new();
     tx.query(&sql.text, &sql.parameters, |row| {
-        targets.push((row.id(0)?, row.id(1)?));
+        targets.push(Target::read(row)?);
         Ok(())
     })?;
     Ok(targets)

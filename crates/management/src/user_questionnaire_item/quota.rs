@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use chancery_resource::{LIST, ProposedRow, Sql, StoreError, Tx, Violation};
+use chancery_resource::{LIST, ProposedRow, Sql, StoreError, Tx, Violation, selectable};
 use uuid::Uuid;
 
 use super::UserQuestionnaireItem;
@@ -10,6 +10,14 @@ use crate::violation::violation_at;
 
 /// The maximum number of items of a tenant.
 const MAX_ITEMS: usize = 100;
+
+selectable! {
+    /// The number of items of a tenant.
+    struct ItemCount from "FROM user_questionnaire_item WHERE tenant_id IN " {
+        tenant: Uuid = "tenant_id",
+        count: i64 = "count(*)",
+    }
+}
 
 /// Reports new rows that exceed the quota of their tenant.
 pub fn check(tx: &mut Tx<'_>, rows: &[ProposedRow<'_>]) -> Result<Vec<Violation>, StoreError> {
@@ -22,11 +30,12 @@ pub fn check(tx: &mut Tx<'_>, rows: &[ProposedRow<'_>]) -> Result<Vec<Violation>
     let mut present = BTreeMap::<Uuid, usize>::new();
     let tenants: Vec<Uuid> = of_tenants.keys().copied().collect();
     for chunk in tenants.chunks(LIST) {
-        let mut sql = Sql::new("SELECT tenant_id, count(*) FROM user_questionnaire_item WHERE tenant_id IN ");
+        let mut sql = Sql::new(ItemCount::SELECT);
         sql.add_list(chunk.iter().copied().map(Into::into));
         sql.add(" GROUP BY tenant_id");
         tx.query(&sql.text, &sql.parameters, |row| {
-            present.insert(row.id(0)?, usize::try_from(row.int(1)?).unwrap_or(usize::MAX));
+            let found = ItemCount::read(row)?;
+            present.insert(found.tenant, usize::try_from(found.count).unwrap_or(usize::MAX));
             Ok(())
         })?;
     }

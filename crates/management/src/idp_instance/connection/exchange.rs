@@ -165,11 +165,12 @@ pub async fn complete(provider: ProviderClient, mut connection: Connection, retu
     let (checks, code) = check_callback(&returned.parameters, &discovery);
     completed.checks.extend(checks);
     let Some(code) = code else { return completed };
-    let at = (&connection, &discovery);
-    let Some(tokens) = redeem(&provider, at, &code, &returned, &mut completed.checks).await else {
+    let exchange =
+        Exchange { provider: &provider, connection: &connection, discovery: &discovery, returned: &returned };
+    let Some(tokens) = redeem(&exchange, &code, &mut completed.checks).await else {
         return completed;
     };
-    let subject = identify(&provider, at, &tokens, &returned, &mut completed).await;
+    let subject = identify(&exchange, &tokens, &mut completed).await;
     if let (Some(subject), Some(url)) = (subject, &discovery.userinfo_endpoint) {
         let answer = provider.get(url, Some(format!("Bearer {}", tokens.access_token))).await;
         let (check, claims) = match answer {
@@ -182,13 +183,16 @@ pub async fn complete(provider: ProviderClient, mut connection: Connection, retu
     completed
 }
 
-async fn redeem(
-    provider: &ProviderClient,
-    (connection, discovery): (&Connection, &Discovery),
-    code: &str,
-    returned: &Returned,
-    checks: &mut Vec<Check>,
-) -> Option<Tokens> {
+/// An exchange with a provider that returned a code.
+struct Exchange<'a> {
+    provider: &'a ProviderClient,
+    connection: &'a Connection,
+    discovery: &'a Discovery,
+    returned: &'a Returned,
+}
+
+async fn redeem(exchange: &Exchange<'_>, code: &str, checks: &mut Vec<Check>) -> Option<Tokens> {
+    let Exchange { provider, connection, discovery, returned } = exchange;
     // only an OpenID provider accepts a key as proof of this server
     let signing = connection
         .signing
@@ -221,17 +225,11 @@ async fn redeem(
 }
 
 /// Validates the evidence of who signed in; returns the subject.
-async fn identify(
-    provider: &ProviderClient,
-    at: (&Connection, &Discovery),
-    tokens: &Tokens,
-    returned: &Returned,
-    completed: &mut Completed,
-) -> Option<String> {
-    let (connection, discovery) = at;
+async fn identify(exchange: &Exchange<'_>, tokens: &Tokens, completed: &mut Completed) -> Option<String> {
+    let Exchange { provider, connection, discovery, .. } = exchange;
     let (checks, claims) = match (&discovery.identity_source, &tokens.id_token) {
         (IdentitySource::IdToken { keys }, Some(id_token)) => {
-            validate_id_token(provider, at, (keys, id_token, &tokens.access_token), returned).await
+            validate_id_token(exchange, keys, id_token, &tokens.access_token).await
         }
         (IdentitySource::IdToken { .. }, None) => return None,
         (IdentitySource::AccessToken, _) => check_adfs_token(
@@ -269,11 +267,12 @@ async fn identify(
 /// Validates the ID token by the provider's keys; returns its claims. If a key is missing that the provider may have added since its keys
 /// were cached, they are read once more.
 async fn validate_id_token(
-    provider: &ProviderClient,
-    (connection, discovery): (&Connection, &Discovery),
-    (jwks_uri, id_token, access_token): (&str, &str, &str),
-    returned: &Returned,
+    exchange: &Exchange<'_>,
+    jwks_uri: &str,
+    id_token: &str,
+    access_token: &str,
 ) -> (Vec<Check>, Option<Json>) {
+    let provider = exchange.provider;
     let is_good = |(check, keys): &(Check, Vec<Jwk>)| check.passed && !keys.is_empty();
     let found = provider.document(jwks_uri, |document| is_good(&check_keys(document))).await;
     let was_cached = matches!(found, Ok((_, true)));
@@ -282,7 +281,7 @@ async fn validate_id_token(
             Ok(document) => check_keys(&document),
             Err(why) => (Check::failed("keys", format!("{jwks_uri}: {why}.")), Vec::new()),
         };
-        let expected = expected(connection, discovery, access_token, returned, &keys, provider);
+        let expected = expected(exchange, access_token, &keys);
         let (checks, claims) = check_id_token(id_token, &expected);
         (std::iter::once(check).chain(checks).collect::<Vec<_>>(), claims)
     };
@@ -299,14 +298,8 @@ async fn validate_id_token(
     (checks, claims)
 }
 
-fn expected<'a>(
-    connection: &'a Connection,
-    discovery: &'a Discovery,
-    access_token: &'a str,
-    returned: &'a Returned,
-    keys: &'a [Jwk],
-    provider: &ProviderClient,
-) -> Expected<'a> {
+fn expected<'a>(exchange: &Exchange<'a>, access_token: &'a str, keys: &'a [Jwk]) -> Expected<'a> {
+    let Exchange { provider, connection, discovery, returned } = exchange;
     Expected {
         client: &connection.client,
         issuer: &discovery.issuer,

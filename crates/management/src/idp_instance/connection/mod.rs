@@ -17,13 +17,38 @@ use chancery_jwe::DecryptionKey;
 use chancery_oauth::{Jwk, PublicKey};
 use chancery_record::{Secret, Timestamp, Value};
 use chancery_resource::{
-    AppContext, MasterKey, StoreError, Tx, open_secret,
+    AppContext, MasterKey, StoreError, Tx, open_secret, selectable,
     settings::{Options, Owner, ProviderOption, Setting, words},
 };
 use uuid::Uuid;
 
 pub use documents::{DOCUMENT_TTL_MS, Documents, ProviderClient, REDIRECT_MAX_AGE_MS, RETRY_MAX_AGE_MS};
 pub use exchange::{Begun, Completed, Returned, Secrets, begin, complete, end_session_endpoint, parameters};
+
+selectable! {
+    /// A certificate that is linked to an instance; within a type, in descending order of their end.
+    struct LinkedCertificate<'r> from "FROM cert_store c JOIN idp_instance_cert_store m ON m.cert_store_rid = c.rid \
+        JOIN idp_instance i ON i.rid = m.idp_instance_rid \
+        WHERE i.id = ?1 ORDER BY CASE WHEN c.cert_type = ?2 THEN 0 \
+        WHEN c.cert_type IN ('OidcTokenSigning', 'OidcTokenEncryption') THEN 1 ELSE 2 END, c.valid_to DESC, c.id LIMIT 20" {
+        id: Uuid = "c.id",
+        name: &'r str = "c.name",
+        kind: &'r str = "c.cert_type",
+        certificate: &'r [u8] = "c.certificate",
+        private_key: Option<&'r str> = "c.private_key",
+        valid_from: Timestamp = "c.valid_from",
+        valid_to: Timestamp = "c.valid_to",
+    }
+}
+
+selectable! {
+    /// An option of an instance.
+    struct StoredOption<'r> from "FROM option_value WHERE apply_to_idp_instance_id = ?1" {
+        name: &'r str = "name",
+        value: &'r str = "value",
+        id: Uuid = "id",
+    }
+}
 
 /// The configuration of an instance, as far as a sign-in needs it.
 pub struct Connection {
@@ -146,23 +171,18 @@ impl Connection {
     ) -> Result<(), StoreError> {
         let kind = self.client.kind;
         let (is_oidc, is_adfs) = (kind.has_id_tokens(), kind == ProviderKind::AdfsOAuth);
-        let text = "SELECT c.id, c.name, c.cert_type, c.certificate, c.private_key, c.valid_from, c.valid_to \
-            FROM cert_store c JOIN idp_instance_cert_store m ON m.cert_store_rid = c.rid \
-            JOIN idp_instance i ON i.rid = m.idp_instance_rid \
-            WHERE i.id = ?1 ORDER BY CASE WHEN c.cert_type = ?2 THEN 0 \
-            WHEN c.cert_type IN ('OidcTokenSigning', 'OidcTokenEncryption') THEN 1 ELSE 2 END, c.valid_to DESC, c.id LIMIT 20";
         let first = if is_adfs { "AdfsOAuthTokenSigning" } else { "OidcTokenSigning" };
-        tx.query(text, &[instance, first.into()], |row| {
-            let (id, name, kind) = (row.id(0)?, row.text(1)?, row.text(2)?);
-            let is_valid = (row.int(5)?..row.int(6)?).contains(&now.0);
-            let sealed = if row.is_null(4)? { None } else { Some(row.text(4)?) };
+        tx.query(LinkedCertificate::SELECT, &[instance, first.into()], |row| {
+            let LinkedCertificate { id, name, kind, certificate, private_key, valid_from, valid_to } =
+                LinkedCertificate::read(row)?;
+            let is_valid = (valid_from..valid_to).contains(&now);
             let key = || {
-                let text = open_secret(master, "cert_store", "private_key", &Value::Id(id), sealed?)?;
+                let text = open_secret(master, "cert_store", "private_key", &Value::Id(id), private_key?)?;
                 PrivateKey::read(&BASE64_STANDARD.decode(text).ok()?, None).ok()
             };
             let (is_of_use, is_used) = match kind {
                 "OidcTokenSigning" if is_oidc => {
-                    let x5t = BASE64_URL_SAFE_NO_PAD.encode(digest(&SHA256, row.bytes(3)?));
+                    let x5t = BASE64_URL_SAFE_NO_PAD.encode(digest(&SHA256, certificate));
                     let found = Some(()).filter(|()| is_valid).and_then(|()| key());
                     let is_used = found.is_some();
                     if let (None, Some(key)) = (&self.signing, found) {
@@ -178,7 +198,7 @@ impl Connection {
                     (true, is_used)
                 }
                 "AdfsOAuthTokenSigning" if is_adfs => {
-                    let found = facts_of(row.bytes(3)?).ok().filter(|_| is_valid);
+                    let found = facts_of(certificate).ok().filter(|_| is_valid);
                     let found =
                         found.and_then(|facts| PublicKey::from_spki(&facts.subject_public_key_info).ok());
                     let is_used = found.is_some();
@@ -214,10 +234,9 @@ fn options(
     instance: Value,
 ) -> Result<Options<ProviderOption>, StoreError> {
     let mut values = HashMap::new();
-    let text = "SELECT name, value, id FROM option_value WHERE apply_to_idp_instance_id = ?1";
-    tx.query(text, &[instance], |row| {
-        let (name, value) = (row.text(0)?, row.text(1)?);
-        let opened = open_secret(master, "option_value", "value", &Value::Id(row.id(2)?), value);
+    tx.query(StoredOption::SELECT, &[instance], |row| {
+        let StoredOption { name, value, id } = StoredOption::read(row)?;
+        let opened = open_secret(master, "option_value", "value", &Value::Id(id), value);
         values.insert(name.to_owned(), opened.unwrap_or_default());
         Ok(())
     })?;

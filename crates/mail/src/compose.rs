@@ -97,6 +97,7 @@ mod tests {
             created_on: Timestamp(1_795_253_400_000),
             expires_on: Timestamp(1_795_253_400_000),
             attempts: 0,
+            place: 1,
         }
     }
 

@@ -1,7 +1,7 @@
 //! The outbox: the table of mails to be sent.
 
 use chancery_record::{Timestamp, Value};
-use chancery_store::{Error, Figure, FigureSource, FigureUnit, StateTable, Tx};
+use chancery_store::{Error, Figure, FigureSource, FigureUnit, StateTable, Tx, selectable};
 use uuid::Uuid;
 
 use crate::Kind;
@@ -102,13 +102,22 @@ pub struct Counts {
     pub dead: i64,
 }
 
+selectable! {
+    /// The number of mails in a state.
+    struct StateCount<'r> from "FROM mail_message GROUP BY state" {
+        state: &'r str = "state",
+        count: i64 = "count(*)",
+    }
+}
+
 /// Counts the mails of all stores.
 pub fn count(tx: &mut Tx<'_>) -> Result<Counts, Error> {
     let mut counts = Counts::default();
-    tx.query("SELECT state, count(*) FROM mail_message GROUP BY state", &[], |row| {
-        match row.text(0)? {
-            WAITING => counts.waiting = row.int(1)?,
-            _ => counts.dead = row.int(1)?,
+    tx.query(StateCount::SELECT, &[], |row| {
+        let StateCount { state, count } = StateCount::read(row)?;
+        match state {
+            WAITING => counts.waiting = count,
+            _ => counts.dead = count,
         }
         Ok(())
     })?;
@@ -127,15 +136,25 @@ pub struct MailState {
 /// The newest mails of a store, whose state is reported.
 const MAX_REPORTED: u32 = 20;
 
+selectable! {
+    /// A mail whose state is reported.
+    struct ReportedMail<'r> {
+        state: &'r str = "state",
+        last_error: Option<String> = "last_error",
+    }
+}
+
 /// The state of the newest mails of a store.
 pub fn mail_state(tx: &mut Tx<'_>, store: i64) -> Result<MailState, Error> {
     let text = format!(
-        "SELECT state, last_error FROM mail_message WHERE store = ?1 ORDER BY rid DESC LIMIT {MAX_REPORTED}"
+        "SELECT {} FROM mail_message WHERE store = ?1 ORDER BY rid DESC LIMIT {MAX_REPORTED}",
+        ReportedMail::COLUMNS
     );
     let mut state = MailState::default();
     tx.query(&text, &[store.into()], |row| {
-        state.is_waiting |= row.text(0)? == WAITING;
-        state.last_error = state.last_error.take().or(row.optional_text(1)?);
+        let mail = ReportedMail::read(row)?;
+        state.is_waiting |= mail.state == WAITING;
+        state.last_error = state.last_error.take().or(mail.last_error);
         Ok(())
     })?;
     Ok(state)
@@ -183,19 +202,23 @@ fn discard(tx: &mut Tx<'_>, which: &str, state: &str, now: Timestamp, why: &str)
     )
 }
 
-/// A mail that waits in the outbox.
-pub struct QueuedMail {
-    pub id: Uuid,
-    pub store: i64,
-    pub mfa_instance: Option<Uuid>,
-    pub kind: String,
-    pub sender: String,
-    pub recipient: String,
-    pub locale: Option<String>,
-    pub sealed_data: Vec<u8>,
-    pub created_on: Timestamp,
-    pub expires_on: Timestamp,
-    pub attempts: i64,
+selectable! {
+    /// A mail that waits in the outbox.
+    pub struct QueuedMail {
+        pub id: Uuid = "id",
+        pub store: i64 = "store",
+        pub kind: String = "kind",
+        pub sender: String = "sender",
+        pub recipient: String = "recipient",
+        pub locale: Option<String> = "locale",
+        pub sealed_data: Vec<u8> = "sealed_data",
+        pub created_on: Timestamp = "created_on",
+        pub expires_on: Timestamp = "expires_on",
+        pub attempts: i64 = "attempts",
+        /// The place among the mails of the store, after those that are being sent.
+        pub place: i64 = "place",
+        pub mfa_instance: Option<Uuid> = "mfa_instance_id",
+    }
 }
 
 /// The most mails of one store that are sent concurrently, here and in other processes: a store whose server
@@ -213,33 +236,21 @@ pub fn due(tx: &mut Tx<'_>, now: Timestamp, limit: usize) -> Result<(Vec<QueuedM
     let (mut mails, mut more) = (Vec::new(), false);
     tx.query(
         &format!(
-            "SELECT id, store, kind, sender, recipient, locale, sealed_data, created_on, expires_on, attempts, place, \
-             mfa_instance_id \
-             FROM (SELECT m.*, ROW_NUMBER() OVER (PARTITION BY m.store ORDER BY m.due_on, m.rid) + \
+            "SELECT {} FROM (SELECT m.*, ROW_NUMBER() OVER (PARTITION BY m.store ORDER BY m.due_on, m.rid) + \
              (SELECT count(*) FROM mail_message l WHERE l.store = m.store AND l.state = ?1 AND l.leased_until > ?2) \
              AS place FROM mail_message m WHERE m.state = ?1 AND m.due_on <= ?2 AND m.leased_until <= ?2) waiting \
              ORDER BY CASE WHEN place <= {OF_ONE_STORE} THEN 0 ELSE 1 END, due_on, rid LIMIT {}",
+            QueuedMail::COLUMNS,
             limit + 1
         ),
         &[WAITING.into(), now.0.into()],
         |row| {
-            if mails.len() == limit || row.int(10)? > OF_ONE_STORE {
+            let mail = QueuedMail::read(row)?;
+            if mails.len() == limit || mail.place > OF_ONE_STORE {
                 more = true;
-                return Ok(());
+            } else {
+                mails.push(mail);
             }
-            mails.push(QueuedMail {
-                id: row.id(0)?,
-                store: row.int(1)?,
-                kind: row.text(2)?.to_owned(),
-                sender: row.text(3)?.to_owned(),
-                recipient: row.text(4)?.to_owned(),
-                locale: row.optional_text(5)?,
-                sealed_data: row.bytes(6)?.to_vec(),
-                created_on: Timestamp(row.int(7)?),
-                expires_on: Timestamp(row.int(8)?),
-                attempts: row.int(9)?,
-                mfa_instance: if row.is_null(11)? { None } else { Some(row.id(11)?) },
-            });
             Ok(())
         },
     )?;

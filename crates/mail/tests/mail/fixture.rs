@@ -7,8 +7,16 @@ use chancery_mail::{
     Counts, DeliveryReport, Kind, MailServer, NewMail, ServerOf, associated_data, count, deliver_due, enqueue,
 };
 use chancery_record::{Secret, Timestamp};
-use chancery_store::{Error, Mode, Store};
+use chancery_store::{Error, Mode, Store, selectable};
 use uuid::Uuid;
+
+selectable! {
+    /// A mail in the outbox.
+    struct StoredMail<'r> from "FROM mail_message WHERE id = ?1" {
+        last_error: String = "last_error",
+        sealed_data: &'r [u8] = "sealed_data",
+    }
+}
 
 /// 2026-11-21T09:30:00Z
 pub const NOW: Timestamp = Timestamp(1_795_253_400_000);
@@ -80,8 +88,9 @@ impl Fixture {
     pub async fn last_error(&self, number: u128) -> (String, usize) {
         let id = Uuid::from_u128(number);
         let read = move |tx: &mut chancery_store::Tx<'_>| {
-            tx.one("SELECT last_error, sealed_data FROM mail_message WHERE id = ?1", &[id.into()], |row| {
-                Ok((row.text(0)?.to_owned(), row.bytes(1)?.len()))
+            tx.one(StoredMail::SELECT, &[id.into()], |row| {
+                let StoredMail { last_error, sealed_data } = StoredMail::read(row)?;
+                Ok((last_error, sealed_data.len()))
             })
         };
         self.store.run::<_, Error, _>("Read", Mode::Quick, None, read).await.unwrap().unwrap()

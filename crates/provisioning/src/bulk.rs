@@ -140,8 +140,11 @@ fn read(sent: &Value) -> Result<Vec<BulkOperation>, Problem> {
         let detail = format!("A request has at most {MAX_OPERATIONS} operations, not {}.", operations.len());
         return Err(Problem::new(ProblemKind::PayloadTooLarge, detail));
     }
-    let parsed: Vec<BulkOperation> =
-        operations.iter().enumerate().map(read_operation).collect::<Result<_, _>>()?;
+    let parsed: Vec<BulkOperation> = operations
+        .iter()
+        .enumerate()
+        .map(|(index, operation)| read_operation(index, operation))
+        .collect::<Result<_, _>>()?;
     let mut ids = BTreeSet::new();
     if let Some(id) =
         parsed.iter().filter_map(|operation| operation.bulk_id.as_deref()).find(|id| !ids.insert(*id))
@@ -159,7 +162,7 @@ fn read(sent: &Value) -> Result<Vec<BulkOperation>, Problem> {
     Ok(parsed)
 }
 
-fn read_operation((index, operation): (usize, &Value)) -> Result<BulkOperation, Problem> {
+fn read_operation(index: usize, operation: &Value) -> Result<BulkOperation, Problem> {
     let text = |name| text(operation, name, index);
     let method = text("method")?.unwrap_or_default().to_ascii_uppercase();
     if !matches!(method.as_str(), "POST" | "PUT" | "PATCH" | "DELETE") {

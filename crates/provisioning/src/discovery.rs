@@ -16,7 +16,8 @@ pub fn document(
     document: Document,
     name: Option<&str>,
     target: Target,
-    (base, query): (&str, &[(String, String)]),
+    base: &str,
+    query: &[(String, String)],
 ) -> Result<Value, Problem> {
     if query.iter().any(|(name, _)| name == "filter") {
         return Err(Problem::new(ProblemKind::Forbidden, "This is a list of a few, and takes no filter."));

@@ -67,7 +67,7 @@ async fn run(
     let base = base_of(app, parts);
     // the server's capabilities are public
     if let Ok(Endpoint::Document(Document::Config, _)) = address::read(&segments, &parts.method) {
-        let body = document(Document::Config, None, Target::Store, (&base, &query))?;
+        let body = document(Document::Config, None, Target::Store, &base, &query)?;
         return Ok(respond(200, SCIM_JSON, body.to_string()));
     }
     let endpoint = address::read(&segments, &parts.method);
@@ -83,7 +83,7 @@ async fn run(
     match endpoint? {
         Endpoint::Document(which, name) => {
             access.check(Right::Read).await?;
-            let body = document(which, name.as_deref(), access.target, (&base, &query))?;
+            let body = document(which, name.as_deref(), access.target, &base, &query)?;
             Ok(respond(200, SCIM_JSON, body.to_string()))
         }
         Endpoint::Resources(of, Verb::Search) => {

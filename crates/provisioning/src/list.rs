@@ -30,7 +30,11 @@ struct ListQuery {
 }
 
 /// The conditions on rows, and on rows of a relation that the filter names.
-type Conditions<'a> = (&'a dyn Fn(&mut Sql), &'a dyn Fn(&mut Sql, &Relation));
+#[derive(Clone, Copy)]
+struct Conditions<'a> {
+    rows: &'a dyn Fn(&mut Sql),
+    linked: &'a dyn Fn(&mut Sql, &Relation),
+}
 
 impl ListQuery {
     fn read(call: &Call, form: Form) -> Result<Self, Problem> {
@@ -62,12 +66,7 @@ impl ListQuery {
         })
     }
 
-    fn slice<'a>(
-        &self,
-        (condition, linked): Conditions<'a>,
-        skip: usize,
-        after: Option<[Value; 2]>,
-    ) -> Slice<'a> {
+    fn slice<'a>(&self, conditions: Conditions<'a>, skip: usize, after: Option<[Value; 2]>) -> Slice<'a> {
         let filter = if let Condition::When(filter) = &self.condition { Some(filter.clone()) } else { None };
         Slice {
             filter,
@@ -76,8 +75,8 @@ impl ListQuery {
             after,
             skip,
             count: self.count,
-            condition,
-            linked,
+            condition: conditions.rows,
+            linked: conditions.linked,
         }
     }
 }
@@ -157,7 +156,7 @@ fn at_index(
 ) -> Result<(i64, Vec<StoredRow>), Problem> {
     let condition = |sql: &mut Sql| add_reach(sql, form, &call.context, "t");
     let linked = |sql: &mut Sql, relation: &Relation| add_linked_reach(sql, form, &call.context, relation);
-    let conditions: Conditions<'_> = (&condition, &linked);
+    let conditions = Conditions { rows: &condition, linked: &linked };
     let (context, list) = (&call.context, belongs_to(call));
     let cached = pages::recall(&list, query.start, context.now);
     let total = match &cached {
@@ -199,7 +198,8 @@ fn by_cursor(
     }
     let condition = |sql: &mut Sql| add_reach(sql, form, &call.context, "t");
     let linked = |sql: &mut Sql, relation: &Relation| add_linked_reach(sql, form, &call.context, relation);
-    let page = load_slice(&call.context, tx, form.shape, query.slice((&condition, &linked), 0, after))?;
+    let conditions = Conditions { rows: &condition, linked: &linked };
+    let page = load_slice(&call.context, tx, form.shape, query.slice(conditions, 0, after))?;
     if let Some(next) = page.next {
         head.insert("nextCursor".into(), call.context.app.cursors.seal(&belongs_to, &next).into());
     }

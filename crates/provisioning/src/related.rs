@@ -5,7 +5,7 @@ use std::{collections::HashMap, sync::LazyLock};
 use chancery_record::Value;
 use chancery_resource::{
     Call, Context, LIST, MAX_RELATED, Problem, ProblemKind, Row, Sql, StoreError, StoredRow, Tx,
-    load_with_related, number_of,
+    load_with_related, number_of, selectable,
 };
 use chancery_scim::{Target, USER, entry_keys};
 use chancery_userstore::user::User;
@@ -35,6 +35,15 @@ static ATTRIBUTE_ENTRIES: LazyLock<String> = LazyLock::new(|| {
     format!(" AND e.key IN ({})", keys.join(", "))
 });
 
+selectable! {
+    /// An entry of the profile of a user.
+    struct ProfileEntry<'r> from "FROM user_profile e WHERE e.user_rid " {
+        user: i64 = "e.user_rid",
+        key: &'r str = "e.key",
+        value: Option<&'r str> = "e.value",
+    }
+}
+
 /// The kind of rows that a statement returns.
 #[derive(Clone, Copy)]
 enum Related {
@@ -44,16 +53,16 @@ enum Related {
 
 impl RelatedData {
     fn add_row(&mut self, kind: Related, row: &Row<'_>) -> Result<(), StoreError> {
-        let rid = row.int(0)?;
         match kind {
-            Related::Entry if row.is_null(2)? => {}
             Related::Entry => {
-                let of_user = self.entries.entry(rid).or_default();
-                of_user.insert(row.text(1)?.to_owned(), row.text(2)?.to_owned());
+                let ProfileEntry { user, key, value } = ProfileEntry::read(row)?;
+                if let Some(value) = value {
+                    self.entries.entry(user).or_default().insert(key.to_owned(), value.to_owned());
+                }
             }
             Related::Group => {
                 self.links += 1;
-                self.groups.entry(rid).or_default().push((row.id(1)?, row.text(2)?.to_owned()));
+                self.groups.entry(row.int(0)?).or_default().push((row.id(1)?, row.text(2)?.to_owned()));
             }
         }
         Ok(())
@@ -124,7 +133,7 @@ fn statements(context: &Context, form: Form, numbers: &Sql, has_groups: bool) ->
     let begin = |text: String| Sql { text: text + &numbers.text, parameters: numbers.parameters.clone() };
     let (mut kinds, mut statements) = (Vec::new(), Vec::new());
     if form.stores_entries() {
-        let mut sql = begin("SELECT e.user_rid, e.key, e.value FROM user_profile e WHERE e.user_rid ".into());
+        let mut sql = begin(ProfileEntry::SELECT.to_owned());
         sql.add(&ATTRIBUTE_ENTRIES);
         kinds.push(Related::Entry);
         statements.push(sql);

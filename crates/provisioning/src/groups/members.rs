@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use chancery_record::Value;
-use chancery_resource::{Call, Problem, Relation, Sql, StoreError, StoredRow, Tx, relink};
+use chancery_resource::{Call, Problem, Relation, Sql, StoreError, StoredRow, Tx, relink, selectable};
 use chancery_scim::{Members, ScimError, ScimType, Selection, Target};
 use chancery_userstore::group::Group;
 use serde_json::{Value as Serde, json};
@@ -134,11 +134,20 @@ pub fn change(
     Ok(changed)
 }
 
-/// The statement for members within the directory's reach, after a row number.
+selectable! {
+    /// A member of a set.
+    struct Member {
+        rid: i64 = "o.rid",
+        id: Uuid = "o.id",
+    }
+}
+
+/// The statement for members within the directory's reach, after a row number; `columns` follow those of [`Member`].
 fn select(call: &Call, relation: &MemberRelation, row: &StoredRow, columns: &str, after: i64) -> Sql {
     let Relation { table, own, other, target, .. } = relation.relation;
     let mut sql = Sql::new(format!(
-        "SELECT m.{other}, o.id{columns} FROM {table} m JOIN {} o ON o.rid = m.{other} WHERE m.{own} = ",
+        "SELECT {}{columns} FROM {table} m JOIN {} o ON o.rid = m.{other} WHERE m.{own} = ",
+        Member::COLUMNS,
         target.table
     ));
     sql.add_bound(row.rid);
@@ -165,8 +174,9 @@ fn all(
         let before = members.len();
         let sql = select(call, relation, row, "", after);
         tx.query(&sql.text, &sql.parameters, |row| {
-            after = row.int(0)?;
-            members.push(row.id(1)?);
+            let Member { rid, id } = Member::read(row)?;
+            after = rid;
+            members.push(id);
             Ok(())
         })?;
         if members.len() - before < CHUNK {
@@ -190,9 +200,9 @@ pub fn write(
             let mut chunk = Vec::new();
             let sql = select(call, &relation, row, name_of(&relation), after);
             tx.query(&sql.text, &sql.parameters, |row| {
-                after = row.int(0)?;
-                let name = if row.is_null(2)? { String::new() } else { row.text(2)?.to_owned() };
-                chunk.push((row.id(1)?, name));
+                let Member { rid, id } = Member::read(row)?;
+                after = rid;
+                chunk.push((id, row.optional_text(2)?.unwrap_or_default()));
                 Ok(())
             })?;
             for (id, name) in &chunk {

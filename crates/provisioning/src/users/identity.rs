@@ -7,7 +7,7 @@ use chancery_application::{
 };
 use chancery_record::{Name, OptionValue, Record as _, Value};
 use chancery_resource::{
-    AuditAction, Call, Problem, StoreError, StoredRow, Tx, insert, load_statements, select_of,
+    AuditAction, Call, Problem, StoreError, StoredRow, Tx, insert, load_statements, select_of, selectable,
     update_unversioned,
 };
 use chancery_scim::{Fields, ScimError, ScimType};
@@ -36,16 +36,22 @@ struct Instance {
     issuer: OptionValue,
 }
 
+selectable! {
+    /// The subscription of an instance, and its option `Authority`.
+    struct StoredInstance from "FROM idp_instance i WHERE i.id = ?1" {
+        subscription: Uuid = "i.subscription_id",
+        issuer: Option<String> = "(SELECT o.value FROM option_value o WHERE o.apply_to_idp_instance_id = i.id \
+            AND o.name = 'Authority')",
+    }
+}
+
 fn instance_of(call: &Call, tx: &mut Tx<'_>) -> Result<Instance, Problem> {
     let id = directory(&call.context).owner.unwrap_or_default();
-    let text = "SELECT i.subscription_id, (SELECT o.value FROM option_value o WHERE o.apply_to_idp_instance_id = i.id \
-        AND o.name = 'Authority') FROM idp_instance i WHERE i.id = ?1";
-    let row = tx.one(text, &[id.into()], |row| {
-        let issuer = if row.is_null(1)? { String::new() } else { row.text(1)?.to_owned() };
-        Ok((row.id(0)?, issuer))
-    })?;
-    let (subscription, issuer) = row.ok_or_else(|| Problem::not_found("identity provider instance"))?;
-    Ok(Instance { id, subscription, issuer: OptionValue::new(issuer).map_err(StoreError::Internal)? })
+    let stored = tx.one(StoredInstance::SELECT, &[id.into()], StoredInstance::read)?;
+    let StoredInstance { subscription, issuer } =
+        stored.ok_or_else(|| Problem::not_found("identity provider instance"))?;
+    let issuer = OptionValue::new(issuer.unwrap_or_default()).map_err(StoreError::Internal)?;
+    Ok(Instance { id, subscription, issuer })
 }
 
 /// Creates a person with an identity. A person who already signed in with this subject is taken over.
@@ -56,7 +62,7 @@ pub fn create(call: &mut Call, tx: &mut Tx<'_>, form: Form, fields: &Fields) -> 
     let instance = instance_of(call, tx)?;
     let subject = subject_of(|name| fields.fields.get(name).and_then(Serde::as_str).map(str::to_owned))?;
     if let Some(existing) = person_of(tx, instance.id, &subject)? {
-        return take_over(call, tx, form, existing, &subject, fields);
+        return take_over(call, tx, form, &existing, &subject, fields);
     }
     let mut body = new_body(fields);
     body.insert(
@@ -82,22 +88,34 @@ pub fn create(call: &mut Call, tx: &mut Tx<'_>, form: Form, fields: &Fields) -> 
     Ok(row)
 }
 
-/// The person with this subject at the instance, and whether the directory may take the person over: the subject is
-/// neither pending nor a former one, and no directory provisions the person.
-fn person_of(tx: &mut Tx<'_>, instance: Uuid, subject: &Name) -> Result<Option<(Uuid, bool)>, StoreError> {
-    let text = "SELECT u.id, u.user_name_key, i.lifecycle_status FROM application_identity i \
-        JOIN application_user u ON u.rid = i.application_user_rid WHERE i.idp_instance_id = ?1 AND i.subject = ?2";
-    tx.one(text, &[instance.into(), subject.as_str().into()], |row| {
-        let is_available = row.is_null(1)? && row.text(2)? == LifecycleStatus::Active.name();
-        Ok((row.id(0)?, is_available))
-    })
+selectable! {
+    /// A person with an identity at the instance.
+    struct Person from "FROM application_identity i \
+        JOIN application_user u ON u.rid = i.application_user_rid WHERE i.idp_instance_id = ?1 AND i.subject = ?2" {
+        id: Uuid = "u.id",
+        user_name_key: Option<String> = "u.user_name_key",
+        identity_status: String = "i.lifecycle_status",
+    }
+}
+
+impl Person {
+    /// Whether the directory may take the person over: the subject is neither pending nor a former one, and no directory
+    /// provisions the person.
+    fn is_available(&self) -> bool {
+        self.user_name_key.is_none() && self.identity_status == LifecycleStatus::Active.name()
+    }
+}
+
+/// The person with this subject at the instance.
+fn person_of(tx: &mut Tx<'_>, instance: Uuid, subject: &Name) -> Result<Option<Person>, StoreError> {
+    tx.one(Person::SELECT, &[instance.into(), subject.as_str().into()], Person::read)
 }
 
 fn take_over(
     call: &mut Call,
     tx: &mut Tx<'_>,
     form: Form,
-    (id, is_available): (Uuid, bool),
+    existing: &Person,
     subject: &Name,
     fields: &Fields,
 ) -> Result<StoredRow, Problem> {
@@ -105,11 +123,11 @@ fn take_over(
         let detail = format!("{} is there already, as externalId or userName", subject.as_str());
         Problem::from(ScimError::new(ScimType::Uniqueness, detail))
     };
-    if !is_available {
+    if !existing.is_available() {
         return Err(taken());
     }
     // a person outside of the instance's reach is not taken over
-    let row = super::load_user(call, tx, form, id);
+    let row = super::load_user(call, tx, form, existing.id);
     let row = row.map_err(|problem| if problem.status() == 404 { taken() } else { problem })?;
     let was = resource_of(call, tx, form, &row, None)?;
     let body = changes(&fields_in(form, &was)?, fields);

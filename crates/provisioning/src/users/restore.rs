@@ -3,7 +3,7 @@
 use chancery_management::sign_in::factor;
 use chancery_record::{Value, fold};
 use chancery_resource::settings::UserStoreOption;
-use chancery_resource::{Call, Problem, Sql, StoredRow, Tx, load, load_hidden};
+use chancery_resource::{Call, Problem, Sql, StoredRow, Tx, load, load_hidden, selectable};
 use chancery_scim::{Fields, ScimError, ScimType};
 use chancery_userstore::{
     quarantine_restore::restore_without_credentials,
@@ -19,6 +19,14 @@ use crate::{
     write::{self, changes, confirm},
 };
 
+selectable! {
+    /// A user in quarantine.
+    struct HiddenUser from "FROM user_account t WHERE t.store = " {
+        id: Uuid = "t.id",
+        external_id: Option<String> = "t.external_unique_identifier",
+    }
+}
+
 /// Restores the user in quarantine who has this name, within the directory's reach: with the new attributes,
 /// and reset.
 ///
@@ -32,19 +40,16 @@ pub fn restore(
 ) -> Result<Option<StoredRow>, Problem> {
     let text = |name: &str| fields.fields.get(name).and_then(Serde::as_str).map(str::to_owned);
     let Some(name) = text(User::LOGIN_NAME.field().wire()) else { return Ok(None) };
-    let mut sql = Sql::new("SELECT t.id, t.external_unique_identifier FROM user_account t WHERE t.store = ")
+    let mut sql = Sql::new(HiddenUser::SELECT)
         .bind(call.context.scope.store())
         .push(" AND t.login_name_key = ")
         .bind(fold(&name))
         .push(" AND t.quarantined_on IS NOT NULL");
     add_reach(&mut sql, form, &call.context, "t");
-    let row_found = tx.one(&sql.text, &sql.parameters, |row| {
-        let external = if row.is_null(1)? { None } else { Some(row.text(1)?.to_owned()) };
-        Ok((row.id(0)?, external))
-    })?;
-    let Some((id, external)) = row_found else { return Ok(None) };
+    let found = tx.one(&sql.text, &sql.parameters, HiddenUser::read)?;
+    let Some(HiddenUser { id, external_id }) = found else { return Ok(None) };
     let requested = text(User::EXTERNAL_UNIQUE_IDENTIFIER.field().wire());
-    let differ = matches!((&external, &requested), (Some(stored), Some(requested)) if stored != requested);
+    let differ = matches!((&external_id, &requested), (Some(stored), Some(requested)) if stored != requested);
     if differ || !call.context.scope.of_store()?.options.get(UserStoreOption::SCIM_CREATE_RESTORES) {
         let detail = if differ {
             "userName is kept by a deleted user with another externalId, until that one is gone for good"

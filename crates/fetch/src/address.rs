@@ -22,28 +22,47 @@ const SPECIAL_V4: [(Ipv4Addr, u32); 15] = [
     (Ipv4Addr::new(240, 0, 0, 0), 4),     // reserved, broadcast
 ];
 
+/// A block of IPv6 addresses.
+#[derive(Clone, Copy)]
+struct BlockV6 {
+    first: Ipv6Addr,
+    prefix_length: u32,
+}
+
+impl BlockV6 {
+    /// The block with this length of the prefix, whose first address begins with these segments.
+    const fn new(first: u16, second: u16, prefix_length: u32) -> Self {
+        Self { first: Ipv6Addr::new(first, second, 0, 0, 0, 0, 0, 0), prefix_length }
+    }
+
+    fn contains(self, address: Ipv6Addr) -> bool {
+        let shift = 128 - self.prefix_length;
+        address.to_bits() >> shift == self.first.to_bits() >> shift
+    }
+}
+
 /// IPv6 blocks that are not public within `2000::/3`, outside of which none is.
-const SPECIAL_V6: [(Ipv6Addr, u32); 4] = [
-    (Ipv6Addr::new(0x2001, 0, 0, 0, 0, 0, 0, 0), 23), // protocols, e.g. Teredo
-    (Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 0), 32), // documentation
-    (Ipv6Addr::new(0x2002, 0, 0, 0, 0, 0, 0, 0), 16), // 6to4, which holds any IPv4 address
-    (Ipv6Addr::new(0x3fff, 0, 0, 0, 0, 0, 0, 0), 20), // documentation
+const SPECIAL_V6: [BlockV6; 4] = [
+    BlockV6::new(0x2001, 0, 23),     // protocols, e.g. Teredo
+    BlockV6::new(0x2001, 0xdb8, 32), // documentation
+    BlockV6::new(0x2002, 0, 16),     // 6to4, which holds any IPv4 address
+    BlockV6::new(0x3fff, 0, 20),     // documentation
 ];
-const GLOBAL_V6: (Ipv6Addr, u32) = (Ipv6Addr::new(0x2000, 0, 0, 0, 0, 0, 0, 0), 3);
+const GLOBAL_V6: BlockV6 = BlockV6::new(0x2000, 0, 3);
 /// NAT64's prefix (RFC 6052): the last 32 bits are the IPv4 address that is reached.
-const TRANSLATED_V6: (Ipv6Addr, u32) = (Ipv6Addr::new(0x64, 0xff9b, 0, 0, 0, 0, 0, 0), 96);
+const TRANSLATED_V6: BlockV6 = BlockV6::new(0x64, 0xff9b, 96);
 
 /// Whether an address is of the public internet: not private, loopback, link-local, multicast, for
 /// documentation or of a tunnel, and no IPv4 address mapped to IPv6.
 pub fn is_public(address: IpAddr) -> bool {
     match address {
         IpAddr::V4(address) => is_public_v4(address),
-        IpAddr::V6(address) if within_v6(address, TRANSLATED_V6) => {
+        IpAddr::V6(address) if TRANSLATED_V6.contains(address) => {
             let [.., a, b, c, d] = address.octets();
             is_public_v4(Ipv4Addr::new(a, b, c, d))
         }
         IpAddr::V6(address) => {
-            within_v6(address, GLOBAL_V6) && !SPECIAL_V6.into_iter().any(|block| within_v6(address, block))
+            GLOBAL_V6.contains(address) && !SPECIAL_V6.into_iter().any(|block| block.contains(address))
         }
     }
 }
@@ -53,11 +72,6 @@ fn is_public_v4(address: Ipv4Addr) -> bool {
         let shift = 32 - length;
         address.to_bits() >> shift == first.to_bits() >> shift
     })
-}
-
-fn within_v6(address: Ipv6Addr, (first, length): (Ipv6Addr, u32)) -> bool {
-    let shift = 128 - length;
-    address.to_bits() >> shift == first.to_bits() >> shift
 }
 
 #[cfg(test)]

@@ -20,23 +20,30 @@ const FILES: [(&str, Format); 8] = [
     ("rsa.pkcs1.pem", Format::Pem),
 ];
 
-type Damage = (Vec<(Index, u8)>, Option<Index>, Vec<u8>);
+/// Bytes that change, and the place from which others follow.
+#[derive(Debug)]
+struct Damage {
+    changes: Vec<(Index, u8)>,
+    cut: Option<Index>,
+    extra: Vec<u8>,
+}
 
 /// Some bytes changed, and possibly the end replaced by other bytes.
 fn damage() -> impl Strategy<Value = Damage> {
     let changes = proptest::collection::vec(any::<(Index, u8)>(), 0..4);
-    (changes, proptest::option::weighted(0.2, any::<Index>()), any::<Vec<u8>>())
+    let damage = (changes, proptest::option::weighted(0.2, any::<Index>()), any::<Vec<u8>>());
+    damage.prop_map(|(changes, cut, extra)| Damage { changes, cut, extra })
 }
 
-fn damaged(whole: &[u8], (changes, cut, extra): &Damage) -> Vec<u8> {
+fn damaged(whole: &[u8], damage: &Damage) -> Vec<u8> {
     let mut bytes = whole.to_vec();
-    for (at, value) in changes {
+    for (at, value) in &damage.changes {
         let at = at.index(bytes.len());
         bytes[at] = *value;
     }
-    if let Some(cut) = cut {
+    if let Some(cut) = damage.cut {
         bytes.truncate(cut.index(bytes.len()));
-        bytes.extend(extra);
+        bytes.extend(&damage.extra);
     }
     bytes
 }

@@ -52,22 +52,25 @@ fn jwk(key: &PrivateKey, purpose: &str) -> Value {
 }
 
 fn validate(token: &str, client: &Client, issuer: &str, keys: &Value) -> (Vec<Check>, bool) {
-    validate_with_keys(token, (client, issuer), keys, &[])
+    validate_with_keys(token, client, issuer, keys, &[])
 }
 
 fn validate_with_keys(
     token: &str,
-    provider: (&Client, &str),
+    client: &Client,
+    issuer: &str,
     keys: &Value,
     decryption_keys: &[DecryptionKey],
 ) -> (Vec<Check>, bool) {
-    validate_with_demands(token, provider, (keys, decryption_keys), &Demands::default())
+    validate_with_demands(token, client, issuer, keys, decryption_keys, &Demands::default())
 }
 
 fn validate_with_demands(
     token: &str,
-    (client, issuer): (&Client, &str),
-    (keys, decryption_keys): (&Value, &[DecryptionKey]),
+    client: &Client,
+    issuer: &str,
+    keys: &Value,
+    decryption_keys: &[DecryptionKey],
     demands: &Demands,
 ) -> (Vec<Check>, bool) {
     let (_, keys) = check_keys(json!({ "keys": keys }).to_string().as_bytes());
@@ -94,7 +97,7 @@ fn the_sign_in_must_be_as_recent_as_demanded() {
         let mut claims = claims();
         claims["auth_time"] = auth_time;
         let token = sign(&key, &header(), &claims);
-        !failing(&validate_with_demands(&token, (&client, ISSUER), (&keys, &[]), demands).0).is_empty()
+        !failing(&validate_with_demands(&token, &client, ISSUER, &keys, &[], demands).0).is_empty()
     };
     let within = |seconds| Demands { max_age: Some(seconds), ..Demands::default() };
     for (demands, auth_time, refused) in [
@@ -254,7 +257,7 @@ fn a_token_is_decrypted_with_the_key_of_a_linked_certificate() {
     };
     let token = encrypt(&sign(&key, &header(), &claims()), &own);
     let validate = |decryption_keys: &[DecryptionKey]| {
-        validate_with_keys(&token, (&client, ISSUER), &json!([jwk(&key, "sig")]), decryption_keys)
+        validate_with_keys(&token, &client, ISSUER, &json!([jwk(&key, "sig")]), decryption_keys)
     };
     let (checks, has_claims) = validate(&[decryption_key(&other), decryption_key(&own)]);
     assert!(has_claims && failing(&checks).is_empty() && checks[0].name == "encryption", "{checks:?}");

@@ -2,16 +2,33 @@
 
 use chancery_mail::Language;
 use chancery_record::{Secret, Value};
-use chancery_resource::{Context, StoreError, TextMessage, Tx, open_secret};
+use chancery_resource::{Context, StoreError, TextMessage, Tx, open_secret, selectable};
 use serde_json::json;
 use uuid::Uuid;
 
-/// An SMS gateway.
-pub struct Gateway {
-    /// The MFA instance that it is an option of.
-    pub instance: Uuid,
-    /// Its address.
-    pub url: String,
+selectable! {
+    /// An SMS gateway.
+    pub struct Gateway from "FROM idp_instance i \
+        JOIN tenant_idp_instance l ON l.idp_instance_rid = i.rid JOIN tenant t ON t.rid = l.tenant_rid AND t.is_active \
+        JOIN tenant_mfa_instance n ON n.tenant_rid = t.rid \
+        JOIN mfa_instance f ON f.rid = n.mfa_instance_rid AND f.is_active AND f.idp_type = 'sms' \
+        JOIN idp_type y ON y.id = f.idp_type_id AND y.is_active \
+        JOIN option_value v ON v.apply_to_mfa_instance_id = f.id AND v.name = 'GatewayUrl' AND v.value <> '' \
+        WHERE i.id = ?1 AND NOT EXISTS (SELECT 1 FROM option_value o WHERE o.apply_to_mfa_instance_id = f.id \
+        AND o.has_configuration_error) ORDER BY f.position, f.name_key, f.id LIMIT 1" {
+        /// The MFA instance that it is an option of.
+        pub instance: Uuid = "f.id",
+        /// Its address.
+        pub url: String = "v.value",
+    }
+}
+
+selectable! {
+    /// The option `GatewayToken` of an MFA instance.
+    struct GatewayToken from "FROM option_value WHERE apply_to_mfa_instance_id = ?1 AND name = 'GatewayToken'" {
+        option: Uuid = "id",
+        value: String = "value",
+    }
 }
 
 /// The purpose of a code.
@@ -36,21 +53,10 @@ impl TextCode {
     }
 }
 
-const OF_STORE: &str = "SELECT f.id, v.value FROM idp_instance i \
-    JOIN tenant_idp_instance l ON l.idp_instance_rid = i.rid JOIN tenant t ON t.rid = l.tenant_rid AND t.is_active \
-    JOIN tenant_mfa_instance n ON n.tenant_rid = t.rid \
-    JOIN mfa_instance f ON f.rid = n.mfa_instance_rid AND f.is_active AND f.idp_type = 'sms' \
-    JOIN idp_type y ON y.id = f.idp_type_id AND y.is_active \
-    JOIN option_value v ON v.apply_to_mfa_instance_id = f.id AND v.name = 'GatewayUrl' AND v.value <> '' \
-    WHERE i.id = ?1 AND NOT EXISTS (SELECT 1 FROM option_value o WHERE o.apply_to_mfa_instance_id = f.id \
-    AND o.has_configuration_error) ORDER BY f.position, f.name_key, f.id LIMIT 1";
-
 impl Gateway {
     /// The gateway of a user store: that of the first usable MFA instance of type sms at a tenant of the store.
     pub fn of_store(tx: &mut Tx<'_>, store: Uuid) -> Result<Option<Self>, StoreError> {
-        tx.one(OF_STORE, &[store.into()], |row| {
-            Ok(Self { instance: row.id(0)?, url: row.text(1)?.to_owned() })
-        })
+        tx.one(Self::SELECT, &[store.into()], Self::read)
     }
 
     /// A text to a number, for a person with this language.
@@ -61,17 +67,16 @@ impl Gateway {
         self,
         context: &Context,
         tx: &mut Tx<'_>,
-        (number, locale): (&str, Option<&str>),
+        number: &str,
+        locale: Option<&str>,
         text: &str,
     ) -> Result<TextMessage, StoreError> {
         let body = json!({ "id": context.new_id(), "to": number, "text": text, "locale": locale });
-        let statement = "SELECT id, value FROM option_value WHERE apply_to_mfa_instance_id = ?1 AND name = 'GatewayToken'";
-        let stored =
-            tx.one(statement, &[self.instance.into()], |row| Ok((row.id(0)?, row.text(1)?.to_owned())))?;
-        let token = match stored.filter(|(_, value)| !value.is_empty()) {
-            Some((id, value)) => {
-                let opened =
-                    open_secret(&context.app.master, "option_value", "value", &Value::Id(id), &value);
+        let stored = tx.one(GatewayToken::SELECT, &[self.instance.into()], GatewayToken::read)?;
+        let token = match stored.filter(|stored| !stored.value.is_empty()) {
+            Some(GatewayToken { option, value }) => {
+                let key = Value::Id(option);
+                let opened = open_secret(&context.app.master, "option_value", "value", &key, &value);
                 let undecryptable =
                     || StoreError::Internal("GatewayToken cannot be opened with this master key".into());
                 Some(Secret::new(opened.ok_or_else(undecryptable)?))

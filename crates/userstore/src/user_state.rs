@@ -9,7 +9,7 @@ use chancery_resource::{
 
 use crate::{
     passkey::revoke_passes,
-    user::{USER, UserForUpdate, key_in_path},
+    user::{StateChange, USER, UserForUpdate, key_in_path},
 };
 
 record! {
@@ -88,8 +88,12 @@ fn set_state(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
         return Err(Problem::new(ProblemKind::ConcurrencyConflict, detail)
             .with_member("currentConcurrencyToken", loaded.user.concurrency_token.as_str()));
     }
-    let audit = loaded
-        .set(&call.context, (requested.is_user_active, requested.is_user_locked, requested.locked_until))?;
+    let change = StateChange {
+        is_active: requested.is_user_active,
+        is_locked: requested.is_user_locked,
+        locked_until: requested.locked_until,
+    };
+    let audit = loaded.set(&call.context, change)?;
     loaded.save_and_answer(call, tx, audit)
 }
 

@@ -156,7 +156,7 @@ impl Provider<'_> {
         let (app, now) = (Arc::clone(self.context), visit.now);
         let state = self.store.run("ShowPasswordReset", Mode::Quick, None, move |tx| {
             let context = context_of_store(&app, tx, link.store, now)?;
-            reset_by_mail::state_by_link(&context, tx, (link.user, &link.token))
+            reset_by_mail::state_by_link(&context, tx, link.user, &link.token)
         });
         let state = gone_is_none(state.await)?;
         Ok(state.map(|state| {
@@ -180,15 +180,14 @@ impl Provider<'_> {
         let opened = Arc::clone(&link);
         let beginning = self.store.run("BeginPasswordReset", Mode::Quick, None, move |tx| {
             let context = context_of_store(&app, tx, opened.store, now)?;
-            reset_by_mail::begin(&context, tx, (opened.user, &opened.token), password.clone()).map(Some)
+            reset_by_mail::begin(&context, tx, opened.user, &opened.token, password.clone()).map(Some)
         });
         let Some(work) = gone_is_none(beginning.await)? else { return Ok(None) };
         let redeemed = self.pool.run(None, work).await?;
         let app = Arc::clone(self.context);
         let ending = self.store.run("ResetForgottenPassword", Mode::Write, None, move |tx| {
             let mut context = context_of_store(&app, tx, link.store, now)?;
-            let link = (link.user, &link.token);
-            Ok(match reset_by_mail::end(&mut context, tx, link, &redeemed)? {
+            Ok(match reset_by_mail::end(&mut context, tx, link.user, &link.token, &redeemed)? {
                 Reset::Done => Some(Ok(())),
                 Reset::Faulty(fault) => Some(Err(code_of(fault))),
                 Reset::Refused => None,

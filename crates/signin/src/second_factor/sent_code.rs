@@ -225,8 +225,8 @@ pub fn send(
         let gateway =
             Gateway { instance: factor.id, url: factor.options.get(FactorOption::GATEWAY_URL).to_owned() };
         let text = TextCode::SignIn.text(to.locale.as_deref(), &code);
-        let to = (to.value.as_str(), to.locale.as_deref());
-        return Ok(SendResult::Text(gateway.message(context, tx, to, &text)?));
+        let locale = to.locale.as_deref();
+        return Ok(SendResult::Text(gateway.message(context, tx, to.value.as_str(), locale, &text)?));
     }
     let address = store.map_or("", |store| store.options.get(UserStoreOption::EMAIL_SENDER_ADDRESS));
     let of_store = Sender { mfa_instance: None, address };

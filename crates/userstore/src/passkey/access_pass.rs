@@ -9,8 +9,8 @@ use chancery_record::{
 use chancery_resource::settings::UserStoreOption;
 use chancery_resource::{
     Action as A, Answer, AuditAction, Body, BodyForm, Call, Context, Custom, JsonForm, Method as M, Op,
-    Permit::UserStore, Problem, Reach, Reply, Row, Shape, Tx, answer_form, check_if_match, insert,
-    list_where, load, load_rows, new_row, random, read_form, update_unversioned,
+    Permit::UserStore, Problem, Reach, Reply, Shape, Tx, answer_form, check_if_match, insert, list_where,
+    load, load_rows, new_row, random, read_form, selectable, update_unversioned,
 };
 use serde_json::json;
 
@@ -364,15 +364,21 @@ pub fn note_use(context: &Context, tx: &mut Tx<'_>, user: UserId, id: Uuid) -> R
     event::record(context, tx, user, EventType::TemporaryAccessPassUsed, None, None)
 }
 
-/// The passes of a user that are valid at a time.
-const VALID_PASSES: &str = "SELECT id, digest, created_by_actor_id FROM temporary_access_pass WHERE store = ?1 AND user_id = ?2 \
-    AND status = 'Active' AND valid_from <= ?3 AND expires_on > ?3 ORDER BY rid DESC LIMIT 100";
+selectable! {
+    /// A pass of a user that is valid at a time.
+    struct ValidPass from "FROM temporary_access_pass WHERE store = ?1 AND user_id = ?2 \
+        AND status = 'Active' AND valid_from <= ?3 AND expires_on > ?3 ORDER BY rid DESC LIMIT 100" {
+        id: Uuid = "id",
+        digest: Vec<u8> = "digest",
+        creator: Option<Uuid> = "created_by_actor_id",
+    }
+}
 
 /// Whether the user has a pass that is valid now, and passes are enabled.
 pub fn has_any(context: &Context, tx: &mut Tx<'_>, user: UserId) -> Result<bool, Problem> {
     let parameters = [context.scope.store().into(), user.0.into(), context.now.0.into()];
     let is_enabled = options(context)?.get(UserStoreOption::TEMPORARY_ACCESS_PASS_ENABLED);
-    Ok(is_enabled && tx.one(VALID_PASSES, &parameters, |_| Ok(()))?.is_some())
+    Ok(is_enabled && tx.one(ValidPass::SELECT, &parameters, |_| Ok(()))?.is_some())
 }
 
 /// The user's pass with this value, if it is valid now and passes are enabled. A pass of a creator who holds less than the user
@@ -384,15 +390,18 @@ pub fn find(context: &Context, tx: &mut Tx<'_>, user: Uuid, value: &Secret) -> R
     let expected = Secret::new(digest(context, user, value.expose()));
     let mut matching = None;
     let parameters = [context.scope.store().into(), user.into(), context.now.0.into()];
-    tx.query(VALID_PASSES, &parameters, |row: &Row<'_>| {
-        if expected.matches(row.bytes(1)?) {
-            matching = Some((row.id(0)?, row.optional_id(2)?));
+    tx.query(ValidPass::SELECT, &parameters, |row| {
+        let pass = ValidPass::read(row)?;
+        if expected.matches(&pass.digest) {
+            matching = Some(pass);
         }
         Ok(())
     })?;
     Ok(match matching {
-        Some((_, Some(creator))) if !is_still_valid(context, tx, UserId(user), Some(creator))? => None,
+        Some(pass) if pass.creator.is_some() && !is_still_valid(context, tx, UserId(user), pass.creator)? => {
+            None
+        }
         // the server itself creates the pass of the first administrator
-        matching => matching.map(|(id, _)| id),
+        matching => matching.map(|pass| pass.id),
     })
 }

@@ -9,9 +9,9 @@ use chancery_passkey::{
 };
 use chancery_record::{Bytes, Name, OPEN, Record as _, SHOWN, Timestamp, Uuid, Value, parse_id, record};
 use chancery_resource::{
-    Answer, AuditAction, BodyForm, Call, Context, OwnerRow, Problem, Purpose, Row, StateTable, StoreError,
+    Answer, AuditAction, BodyForm, Call, Context, OwnerRow, Problem, Purpose, StateTable, StoreError,
     StoredRow, Tx, Work, answer_form, audit_trail::Digest, find_owner, insert, load_by, new_row, owner_of,
-    read_form, select_of, update_unversioned, write_stored,
+    read_form, select_of, selectable, update_unversioned, write_stored,
 };
 use chancery_trust::Snapshot;
 use serde_json::{Value as Json, json};
@@ -73,7 +73,8 @@ fn begin(
     tx: &mut Tx<'_>,
     user: Option<i64>,
     is_registration: bool,
-    (public_key, state): &(Json, Vec<u8>),
+    public_key: &Json,
+    state: &[u8],
 ) -> Result<Answer, Problem> {
     let id = call.context.new_id();
     tx.queue(
@@ -95,6 +96,15 @@ fn begin(
     Ok(Answer::new(call.request.op.status))
 }
 
+selectable! {
+    /// A ceremony that began.
+    struct Ceremony {
+        user: Option<i64> = "user_rid",
+        sealed_state: Vec<u8> = "state",
+        expires_on: Timestamp = "expires_on",
+    }
+}
+
 /// Deletes a ceremony and returns its user and state: it is finished once, whatever the outcome.
 fn take(
     context: &Context,
@@ -104,18 +114,19 @@ fn take(
 ) -> Result<(Option<i64>, Vec<u8>), Problem> {
     let not_found = || Problem::not_found("ceremony, or it was finished or took too long");
     let id = parse_id(id).ok_or_else(not_found)?;
-    let text = StateTable::PasskeyCeremony.delete(
-        "WHERE id = ?1 AND store = ?2 AND is_registration = ?3 \
-                RETURNING user_rid, state, expires_on",
-    );
+    let text = StateTable::PasskeyCeremony.delete(format_args!(
+        "WHERE id = ?1 AND store = ?2 AND is_registration = ?3 RETURNING {}",
+        Ceremony::COLUMNS
+    ));
     let parameters = [id.into(), context.scope.store().into(), is_registration.into()];
-    let read = |row: &Row<'_>| {
-        let user = if row.is_null(0)? { None } else { Some(row.int(0)?) };
-        Ok((user, row.bytes(1)?.to_vec(), row.int(2)?))
-    };
-    let (user, state, end) = tx.returning(&text, &parameters, read)?.ok_or_else(not_found)?;
-    let state = context.app.master.open(&associated_data(id), &state).ok_or_else(not_found)?;
-    if end <= context.now.0 { Err(not_found()) } else { Ok((user, state.expose().to_vec())) }
+    let ceremony = tx.returning(&text, &parameters, Ceremony::read)?.ok_or_else(not_found)?;
+    let state =
+        context.app.master.open(&associated_data(id), &ceremony.sealed_state).ok_or_else(not_found)?;
+    if ceremony.expires_on <= context.now {
+        Err(not_found())
+    } else {
+        Ok((ceremony.user, state.expose().to_vec()))
+    }
 }
 
 /// A stored passkey, with its row.
@@ -158,8 +169,8 @@ pub fn start_registration(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Pr
     };
     let policy = policy(&call.context)?;
     let started = chancery_passkey::start_registration(&policy, &person, &existing);
-    let started = started.map_err(|refusal| refuse(&refusal))?;
-    begin(call, tx, Some(owner.rid), true, &started)
+    let (public_key, state) = started.map_err(|refusal| refuse(&refusal))?;
+    begin(call, tx, Some(owner.rid), true, &public_key, &state)
 }
 
 /// The result of verifying a registration.
@@ -241,8 +252,8 @@ pub fn start_authentication(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, 
         allowed = Some(credentials);
     }
     let started = chancery_passkey::start_authentication(&policy, allowed.as_deref());
-    let started = started.map_err(|refusal| refuse(&refusal))?;
-    begin(call, tx, user, false, &started)
+    let (public_key, state) = started.map_err(|refusal| refuse(&refusal))?;
+    begin(call, tx, user, false, &public_key, &state)
 }
 
 /// The result of verifying an assertion: the passkey, its user, and the proof.
@@ -289,6 +300,16 @@ pub struct Assertion {
     now: Timestamp,
 }
 
+selectable! {
+    /// A passkey with its user.
+    struct PasskeyOfUser from "FROM passkey_credential p JOIN user_account u ON u.rid = p.user_rid \
+        WHERE p.store = ?1 AND p.credential_id = ?2 AND u.quarantined_on IS NULL" {
+        user: Uuid = "u.id",
+        user_rid: i64 = "u.rid",
+        passkey: Uuid = "p.id",
+    }
+}
+
 /// Finds the passkey of an assertion in the store; `None` if it is unknown.
 ///
 /// # Errors
@@ -302,13 +323,9 @@ pub fn recognize(
         Ok(id) => id,
         Err(refusal) => return Ok(Err(refusal)),
     };
-    let text = "SELECT u.id, u.rid, p.id FROM passkey_credential p JOIN user_account u ON u.rid = p.user_rid \
-                WHERE p.store = ?1 AND p.credential_id = ?2 AND u.quarantined_on IS NULL";
-    let read = |row: &Row<'_>| Ok((row.id(0)?, row.int(1)?, row.id(2)?));
-    let Some((user, user_rid, passkey)) = tx.one(text, &[context.scope.store().into(), id.into()], read)?
-    else {
-        return Ok(Ok(None));
-    };
+    let key = [context.scope.store().into(), id.into()];
+    let found = tx.one(PasskeyOfUser::SELECT, &key, PasskeyOfUser::read)?;
+    let Some(PasskeyOfUser { user, user_rid, passkey }) = found else { return Ok(Ok(None)) };
     let stored = find(context, tx, user, passkey)?;
     let (policy, snapshot) = (policy(context)?, authenticator_model::snapshot(context, tx)?);
     let (credential, now) = (stored.credential, context.now);

@@ -7,7 +7,7 @@ use chancery_passkey::{
     AuthenticatorModels, CredentialFacts, Facts, PasswordFacts, Policy, Readiness, readiness,
 };
 use chancery_record::{Timestamp, Uuid, Value};
-use chancery_resource::{Context, Problem, Row, Sql, Tx};
+use chancery_resource::{Context, Problem, Sql, Tx, selectable};
 use serde_json::{Value as Json, json};
 
 use super::{authenticator_model, policy};
@@ -57,46 +57,62 @@ fn to_json(id: Uuid, assessment: &Readiness) -> Json {
     })
 }
 
-const USERS: &str = "SELECT t.rid, t.id, t.login_name, t.first_name, t.last_name, t.is_user_active, \
-    t.is_user_lock_enabled, t.is_user_locked, t.locked_until, t.is_initial_password, \
-    t.is_password_change_required, t.password_never_expires, t.password_expiration \
-    FROM user_account t WHERE t.quarantined_on IS NULL AND t.store = ";
-
-fn time(row: &Row<'_>, column: usize) -> Result<Option<Timestamp>, chancery_resource::StoreError> {
-    if row.is_null(column)? { Ok(None) } else { row.int(column).map(|moment| Some(Timestamp(moment))) }
+selectable! {
+    /// A user as it is stored.
+    struct StoredUser<'r> from "FROM user_account t WHERE t.quarantined_on IS NULL AND t.store = " {
+        rid: i64 = "t.rid",
+        id: Uuid = "t.id",
+        login_name: &'r str = "t.login_name",
+        first_name: Option<&'r str> = "t.first_name",
+        last_name: Option<&'r str> = "t.last_name",
+        is_active: bool = "t.is_user_active",
+        is_lock_enabled: bool = "t.is_user_lock_enabled",
+        is_locked: bool = "t.is_user_locked",
+        locked_until: Option<Timestamp> = "t.locked_until",
+        is_initial_password: bool = "t.is_initial_password",
+        is_change_required: bool = "t.is_password_change_required",
+        never_expires: bool = "t.password_never_expires",
+        expiration: Option<Timestamp> = "t.password_expiration",
+    }
 }
 
-fn read_person(row: &Row<'_>, now: Timestamp) -> Result<Person, chancery_resource::StoreError> {
-    let login_name = row.text(2)?.to_owned();
-    let mut names = Vec::new();
-    for column in [3, 4] {
-        if !row.is_null(column)? {
-            names.push(row.text(column)?.to_owned());
+impl StoredUser<'_> {
+    fn is_locked_at(&self, now: Timestamp) -> bool {
+        self.is_lock_enabled && (self.is_locked || self.locked_until.is_some_and(|until| until > now))
+    }
+
+    fn has_expired_password(&self, now: Timestamp) -> bool {
+        !self.never_expires && self.expiration.is_some_and(|end| end <= now)
+    }
+
+    fn display_name(&self) -> String {
+        let names: Vec<&str> = [self.first_name, self.last_name].into_iter().flatten().collect();
+        if names.is_empty() { self.login_name.to_owned() } else { names.join(" ") }
+    }
+
+    /// The user, with the facts that are stored in its row.
+    fn person(&self, now: Timestamp) -> Person {
+        Person {
+            rid: self.rid,
+            id: self.id,
+            login_name: self.login_name.to_owned(),
+            display_name: self.display_name(),
+            facts: Facts {
+                user_active: self.is_active,
+                user_locked: self.is_locked_at(now),
+                in_quarantine: false,
+                password: PasswordFacts {
+                    set: false,
+                    initial: self.is_initial_password,
+                    change_required: self.is_change_required,
+                    expired: self.has_expired_password(now),
+                    removed: false,
+                },
+                credentials: Vec::new(),
+                verified_security_contacts: 0,
+            },
         }
     }
-    let locks = row.bool(6)?;
-    let locked = locks && (row.bool(7)? || time(row, 8)?.is_some_and(|until| until > now));
-    let expired = !row.bool(11)? && time(row, 12)?.is_some_and(|end| end <= now);
-    Ok(Person {
-        rid: row.int(0)?,
-        id: row.id(1)?,
-        display_name: if names.is_empty() { login_name.clone() } else { names.join(" ") },
-        login_name,
-        facts: Facts {
-            user_active: row.bool(5)?,
-            user_locked: locked,
-            in_quarantine: false,
-            password: PasswordFacts {
-                set: false,
-                initial: row.bool(9)?,
-                change_required: row.bool(10)?,
-                expired,
-                removed: false,
-            },
-            credentials: Vec::new(),
-            verified_security_contacts: 0,
-        },
-    })
 }
 
 /// Reads the users that a condition on `t` selects, at most `LIST` of them.
@@ -105,10 +121,10 @@ pub fn people(
     tx: &mut Tx<'_>,
     condition: impl FnOnce(Sql) -> Sql,
 ) -> Result<Vec<Person>, Problem> {
-    let sql = condition(Sql::new(USERS).bind(context.scope.store()));
+    let sql = condition(Sql::new(StoredUser::SELECT).bind(context.scope.store()));
     let mut people = Vec::new();
     tx.query(&sql.text, &sql.parameters, |row| {
-        people.push(read_person(row, context.now)?);
+        people.push(StoredUser::read(row)?.person(context.now));
         Ok(())
     })?;
     if !people.is_empty() {
@@ -124,6 +140,40 @@ fn of_users(text: &str, rids: &[i64], rest: &str) -> Sql {
     sql.push(rest)
 }
 
+selectable! {
+    /// The number of verified security contacts of a user.
+    struct ContactCount from "FROM security_contact WHERE is_verified AND user_rid IN " {
+        user: i64 = "user_rid",
+        count: i64 = "count(*)",
+    }
+}
+
+selectable! {
+    /// A passkey of a user.
+    struct StoredPasskey<'r> from "FROM passkey_credential WHERE user_rid IN " {
+        user: i64 = "user_rid",
+        aaguid: &'r [u8] = "aaguid",
+        created_on: Timestamp = "created_on",
+        last_used_on: Option<Timestamp> = "last_used_on",
+        is_backed_up: bool = "is_backed_up",
+        is_backup_eligible: bool = "is_backup_eligible",
+    }
+}
+
+impl StoredPasskey<'_> {
+    fn facts(&self, models: AuthenticatorModels<'_>) -> CredentialFacts {
+        let aaguid = self.aaguid.try_into().unwrap_or_default();
+        CredentialFacts {
+            aaguid,
+            created_on: self.created_on,
+            last_used_on: self.last_used_on,
+            is_backed_up: self.is_backed_up,
+            is_backup_eligible: self.is_backup_eligible,
+            has_undesired_status: models.is_undesired(aaguid),
+        }
+    }
+}
+
 fn add_credentials(
     tx: &mut Tx<'_>,
     people: &mut [Person],
@@ -135,17 +185,8 @@ fn add_credentials(
     let statements = [
         of_users("SELECT user_rid FROM user_password WHERE user_rid IN ", &rids, ""),
         of_users("SELECT user_rid FROM removed_password WHERE user_rid IN ", &rids, ""),
-        of_users(
-            "SELECT user_rid, count(*) FROM security_contact WHERE is_verified AND user_rid IN ",
-            &rids,
-            " GROUP BY user_rid",
-        ),
-        of_users(
-            "SELECT user_rid, aaguid, created_on, last_used_on, is_backed_up, is_backup_eligible \
-             FROM passkey_credential WHERE user_rid IN ",
-            &rids,
-            "",
-        ),
+        of_users(ContactCount::SELECT, &rids, " GROUP BY user_rid"),
+        of_users(StoredPasskey::SELECT, &rids, ""),
     ];
     let statements: Vec<_> =
         statements.iter().map(|sql| (sql.text.as_str(), sql.parameters.as_slice())).collect();
@@ -154,18 +195,8 @@ fn add_credentials(
         match index {
             0 => facts.password.set = true,
             1 => facts.password.removed = true,
-            2 => facts.verified_security_contacts = row.int(1)?,
-            _ => {
-                let aaguid = row.bytes(1)?.try_into().unwrap_or_default();
-                facts.credentials.push(CredentialFacts {
-                    aaguid,
-                    created_on: Timestamp(row.int(2)?),
-                    last_used_on: time(row, 3)?,
-                    is_backed_up: row.bool(4)?,
-                    is_backup_eligible: row.bool(5)?,
-                    has_undesired_status: models.is_undesired(aaguid),
-                });
-            }
+            2 => facts.verified_security_contacts = ContactCount::read(row)?.count,
+            _ => facts.credentials.push(StoredPasskey::read(row)?.facts(models)),
         }
         Ok(())
     })?;

@@ -62,7 +62,15 @@ pub fn send_token(
         };
     }
     let locale = user.locale.as_ref().map(|locale| locale.as_str().to_owned());
-    send(context, tx, (Kind::PasswordReset, user.id), address, locale, &data, end)
+    let message = Message {
+        kind: Kind::PasswordReset,
+        person: Some(user.id),
+        recipient: address,
+        locale,
+        data: &data,
+        expires_on: end,
+    };
+    send(context, tx, message)
 }
 
 fn fill(template: &str, login_name: &str, token: &str) -> String {
@@ -87,40 +95,48 @@ pub fn notify_lock(
     {
         members.insert("until".into(), until.0.into());
     }
-    let about = (Kind::UserLocked, Some(loaded.user.id));
+    let (kind, person) = (Kind::UserLocked, Some(loaded.user.id));
     let mut recipients = options.get(UserStoreOption::USER_LOCK_NOTIFICATION_RECIPIENTS).into_iter();
-    recipients.try_for_each(|recipient| send_notice(context, tx, about, recipient, &data))
+    recipients.try_for_each(|recipient| send_notice(context, tx, kind, person, recipient, &data))
 }
 
 /// Queues a notice to an operator, if the store can send mail. It expires after three days.
 pub fn send_notice(
     context: &Context,
     tx: &mut Tx<'_>,
-    about: (Kind, Option<UserId>),
+    kind: Kind,
+    person: Option<UserId>,
     recipient: &str,
     data: &Value,
 ) -> Result<(), Problem> {
     if !has_server(context)? {
         return Ok(());
     }
-    let options = options(context)?;
-    let sender = Sender { mfa_instance: None, address: options.get(UserStoreOption::EMAIL_SENDER_ADDRESS) };
-    queue(context, tx, sender, about, (recipient, None), data, Timestamp(context.now.0 + NOTICE))
+    let expires_on = Timestamp(context.now.0 + NOTICE);
+    send(context, tx, Message { kind, person, recipient, locale: None, data, expires_on })
 }
 
-/// Queues a mail of the store, about a user.
-pub fn send(
-    context: &Context,
-    tx: &mut Tx<'_>,
-    (kind, person): (Kind, UserId),
-    recipient: &str,
-    locale: Option<String>,
-    data: &Value,
-    end: Timestamp,
-) -> Result<(), Problem> {
+/// A mail without its sender.
+pub struct Message<'a> {
+    /// The kind of mail.
+    pub kind: Kind,
+    /// The user that it is about.
+    pub person: Option<UserId>,
+    /// The recipient's address.
+    pub recipient: &'a str,
+    /// The recipient's language.
+    pub locale: Option<String>,
+    /// The template's data.
+    pub data: &'a Value,
+    /// When sending has no use any more.
+    pub expires_on: Timestamp,
+}
+
+/// Queues a mail of the store.
+pub fn send(context: &Context, tx: &mut Tx<'_>, message: Message<'_>) -> Result<(), Problem> {
     let options = options(context)?;
     let sender = Sender { mfa_instance: None, address: options.get(UserStoreOption::EMAIL_SENDER_ADDRESS) };
-    queue(context, tx, sender, (kind, Some(person)), (recipient, locale), data, end)
+    queue(context, tx, sender, message)
 }
 
 /// The sender of a mail.
@@ -154,32 +170,36 @@ pub struct CodeMail<'a> {
 pub fn send_code(context: &Context, tx: &mut Tx<'_>, mail: CodeMail<'_>) -> Result<(), Problem> {
     let kind = if mail.confirms_address { Kind::SecurityContactCode } else { Kind::SignInCode };
     let data = json!({ "code": mail.code, "valid_until": mail.valid_until.0 });
-    let to = (mail.recipient, mail.locale);
-    queue(context, tx, mail.sender, (kind, Some(UserId(mail.user))), to, &data, mail.valid_until)
+    let message = Message {
+        kind,
+        person: Some(UserId(mail.user)),
+        recipient: mail.recipient,
+        locale: mail.locale,
+        data: &data,
+        expires_on: mail.valid_until,
+    };
+    queue(context, tx, mail.sender, message)
 }
 
 fn queue(
     context: &Context,
     tx: &mut Tx<'_>,
     sender: Sender<'_>,
-    (kind, person): (Kind, Option<UserId>),
-    (recipient, locale): (&str, Option<String>),
-    data: &Value,
-    end: Timestamp,
+    message: Message<'_>,
 ) -> Result<(), Problem> {
     let id = context.new_id();
     let mail = NewMail {
         id,
         store: context.scope.store(),
         mfa_instance: sender.mfa_instance,
-        person: person.map(|person| person.0),
-        kind,
+        person: message.person.map(|person| person.0),
+        kind: message.kind,
         sender: sender.address.to_owned(),
-        recipient: recipient.to_owned(),
-        locale,
-        sealed_data: context.app.master.seal(&associated_data(id), data.to_string().as_bytes()),
+        recipient: message.recipient.to_owned(),
+        locale: message.locale,
+        sealed_data: context.app.master.seal(&associated_data(id), message.data.to_string().as_bytes()),
         created_on: context.now,
-        expires_on: end,
+        expires_on: message.expires_on,
     };
     Ok(enqueue(tx, mail)?)
 }

@@ -75,7 +75,8 @@ fn claim_mail_interval(context: &Context, tx: &mut Tx<'_>, user: i64) -> Result<
 fn find(
     context: &Context,
     tx: &mut Tx<'_>,
-    (user, token): (Uuid, &Secret),
+    user: Uuid,
+    token: &Secret,
 ) -> Result<Option<UserForUpdate>, Problem> {
     if options(context)?.get(UserStoreOption::IS_DATABASE_READ_ONLY_MODE) {
         return Ok(None);
@@ -92,9 +93,10 @@ fn find(
 pub fn state_by_link(
     context: &Context,
     tx: &mut Tx<'_>,
-    link: (Uuid, &Secret),
+    user: Uuid,
+    token: &Secret,
 ) -> Result<Option<PasswordState>, Problem> {
-    let Some(loaded) = find(context, tx, link)? else { return Ok(None) };
+    let Some(loaded) = find(context, tx, user, token)? else { return Ok(None) };
     password_state(context, tx, loaded.was.rid)
 }
 
@@ -102,10 +104,11 @@ pub fn state_by_link(
 pub fn begin(
     context: &Context,
     tx: &mut Tx<'_>,
-    link: (Uuid, &Secret),
+    user: Uuid,
+    token: &Secret,
     password: Secret,
 ) -> Result<Work<Redeemed>, Problem> {
-    let admitted = find(context, tx, link)?;
+    let admitted = find(context, tx, user, token)?;
     token::redemption_work(context, tx, admitted.as_ref(), password)
 }
 
@@ -124,10 +127,11 @@ pub enum Reset {
 pub fn end(
     context: &mut Context,
     tx: &mut Tx<'_>,
-    link: (Uuid, &Secret),
+    user: Uuid,
+    token: &Secret,
     redeemed: &Redeemed,
 ) -> Result<Reset, Problem> {
-    let admitted = find(context, tx, link)?;
+    let admitted = find(context, tx, user, token)?;
     let Some((mut loaded, outcome)) = redeemed.of(admitted) else {
         return Ok(Reset::Refused);
     };

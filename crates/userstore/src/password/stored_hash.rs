@@ -7,7 +7,7 @@ use chancery_credential::{
 };
 use chancery_record::{Email, Name, Secret, Timestamp, Value};
 use chancery_resource::settings::{Options, UserStoreOption};
-use chancery_resource::{Context, Problem, StateTable, StoreError, Tx};
+use chancery_resource::{Context, Problem, StateTable, StoreError, Tx, selectable};
 
 use uuid::Uuid;
 
@@ -38,7 +38,7 @@ impl Hashes {
 
 /// Reads a user's current hash and as many former ones as the option `PasswordHistoryCount` requires.
 pub fn hashes(tx: &mut Tx<'_>, user: i64, options: &Options<UserStoreOption>) -> Result<Hashes, StoreError> {
-    let (current, changed_on) = current(tx, user)?.unzip();
+    let current = current(tx, user)?;
     let mut former = Vec::new();
     let count = usize::try_from(options.get(UserStoreOption::PASSWORD_HISTORY_COUNT)).unwrap_or(0);
     if count > 0 {
@@ -52,13 +52,29 @@ pub fn hashes(tx: &mut Tx<'_>, user: i64, options: &Options<UserStoreOption>) ->
         // the current hash is the first of those that must not be used again
         former.truncate(count - usize::from(current.is_some()));
     }
-    Ok(Hashes { current, changed_on, former })
+    let changed_on = current.as_ref().map(|current| current.changed_on);
+    Ok(Hashes { current: current.map(|current| current.hash), changed_on, former })
 }
 
-/// The current hash, and when the password was set.
-fn current(tx: &mut Tx<'_>, user: i64) -> Result<Option<(Secret, Timestamp)>, StoreError> {
-    let text = "SELECT hash, changed_on FROM user_password WHERE user_rid = ?1";
-    tx.one(text, &[Value::Int(user)], |row| Ok((Secret::new(row.text(0)?), Timestamp(row.int(1)?))))
+selectable! {
+    /// The hash of a user's password, and when the password was set.
+    struct StoredHash<'r> from "FROM user_password WHERE user_rid = ?1" {
+        hash: &'r str = "hash",
+        changed_on: Timestamp = "changed_on",
+    }
+}
+
+/// The current hash, and when the password was set. The hash cannot be printed.
+struct CurrentHash {
+    hash: Secret,
+    changed_on: Timestamp,
+}
+
+fn current(tx: &mut Tx<'_>, user: i64) -> Result<Option<CurrentHash>, StoreError> {
+    tx.one(StoredHash::SELECT, &[Value::Int(user)], |row| {
+        let StoredHash { hash, changed_on } = StoredHash::read(row)?;
+        Ok(CurrentHash { hash: Secret::new(hash), changed_on })
+    })
 }
 
 /// Whether the user with this row number has a password.
@@ -69,7 +85,7 @@ pub fn is_set(tx: &mut Tx<'_>, user: i64) -> Result<bool, StoreError> {
 /// Whether the user's password is still the one that was set at this time, or there still is none. A hash with new parameters
 /// is of the same password.
 pub fn is_unchanged(tx: &mut Tx<'_>, user: i64, changed_on: Option<Timestamp>) -> Result<bool, StoreError> {
-    Ok(current(tx, user)?.map(|(_, changed_on)| changed_on) == changed_on)
+    Ok(current(tx, user)?.map(|current| current.changed_on) == changed_on)
 }
 
 /// Stores a new hash. The former one, also a removed one, goes into the history, if the store has one, the

@@ -5,7 +5,7 @@ use chancery_credential::{hash::verify_unknown_user, lockout};
 use chancery_record::{Email, MailAddress, Secret, Timestamp, Value};
 use chancery_resource::settings::UserStoreOption;
 use chancery_resource::{
-    Answer, AuditAction, Call, Context, Problem, Purpose, StateTable, Tx, Work, random, read_form,
+    Answer, AuditAction, Call, Context, Problem, Purpose, StateTable, Tx, Work, random, read_form, selectable,
 };
 use uuid::Uuid;
 
@@ -47,6 +47,14 @@ fn digest(context: &Context, token: &Secret) -> Vec<u8> {
     context.app.master.digest("password-reset", token.expose())
 }
 
+selectable! {
+    /// A user's token that has not expired.
+    struct StoredToken from "FROM password_reset WHERE user_rid = ?1 AND expires_on > ?2" {
+        digest: Vec<u8> = "digest",
+        requester: Option<Uuid> = "made_by",
+    }
+}
+
 /// Whether a token is the user's, and valid now. A token of a requester who holds less than the user carries now is not: it
 /// may have been created before the user got a role.
 fn is_valid(
@@ -56,12 +64,10 @@ fn is_valid(
     token: &Secret,
 ) -> Result<bool, Problem> {
     let expected = Secret::new(digest(context, token));
-    let text = "SELECT digest, made_by FROM password_reset WHERE user_rid = ?1 AND expires_on > ?2";
     let parameters = [Value::Int(loaded.was.rid), Value::Int(context.now.0)];
-    let stored = tx.one(text, &parameters, |row| Ok((row.bytes(0)?.to_vec(), row.optional_id(1)?)))?;
-    match stored {
-        Some((stored, creator)) if expected.matches(&stored) => {
-            is_still_valid(context, tx, loaded.user.id, creator)
+    match tx.one(StoredToken::SELECT, &parameters, StoredToken::read)? {
+        Some(stored) if expected.matches(&stored.digest) => {
+            is_still_valid(context, tx, loaded.user.id, stored.requester)
         }
         _ => Ok(false),
     }

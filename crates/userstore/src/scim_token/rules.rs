@@ -3,7 +3,9 @@
 use std::{collections::HashMap, net::IpAddr};
 
 use chancery_record::{Bytes, FieldOf, FieldType, ShortText, Timestamp, Value};
-use chancery_resource::{Problem, ProblemKind, ProposedRow, StoreError, Tx, Violation, Writer, random};
+use chancery_resource::{
+    Problem, ProblemKind, ProposedRow, StoreError, Tx, Violation, Writer, random, selectable,
+};
 use chancery_scim::{digest_of, token_of};
 use uuid::Uuid;
 
@@ -70,11 +72,20 @@ pub fn create_tokens(
     Ok(violations)
 }
 
+selectable! {
+    /// A token with its lineage.
+    struct LineageOfToken from "FROM scim_token WHERE store = ?1" {
+        token: Uuid = "id",
+        lineage: Uuid = "lineage",
+    }
+}
+
 /// The lineages of a store's tokens.
 fn read(tx: &mut Tx<'_>, store: i64) -> Result<HashMap<Uuid, Uuid>, StoreError> {
     let mut lineages = HashMap::new();
-    tx.query("SELECT id, lineage FROM scim_token WHERE store = ?1", &[Value::Int(store)], |row| {
-        lineages.insert(row.id(0)?, row.id(1)?);
+    tx.query(LineageOfToken::SELECT, &[Value::Int(store)], |row| {
+        let LineageOfToken { token, lineage } = LineageOfToken::read(row)?;
+        lineages.insert(token, lineage);
         Ok(())
     })?;
     Ok(lineages)

@@ -10,7 +10,7 @@ use serde_json::json;
 
 use super::{ContactCode, SECURITY_CONTACT, SecurityContact};
 use crate::{
-    password::mail,
+    password::mail::{self, Message},
     sms::{Gateway, TextCode},
 };
 
@@ -54,7 +54,7 @@ pub fn text(
     let (code, locale) = (new_code(), locale_of(tx, owner)?);
     let locale = locale.as_deref();
     let message_text = TextCode::Number.text(locale, &code);
-    let message = gateway.message(context, tx, (contact.value.as_str(), locale), &message_text)?;
+    let message = gateway.message(context, tx, contact.value.as_str(), locale, &message_text)?;
     let send = context.app.send_text.clone();
     Ok(Work::waiting(Purpose::Outbound, async move {
         TextedCode { code: Secret::new(code), is_accepted: send(permission, message).await }
@@ -126,8 +126,15 @@ pub fn send(
     let end = store_digest(context, tx, owner, contact, code.as_bytes())?;
     let locale = locale_of(tx, owner)?;
     let data = json!({ "code": code, "valid_until": end.0 });
-    let about = (Kind::SecurityContactCode, contact.user_id);
-    mail::send(context, tx, about, contact.value.as_str(), locale, &data, end)
+    let message = Message {
+        kind: Kind::SecurityContactCode,
+        person: Some(contact.user_id),
+        recipient: contact.value.as_str(),
+        locale,
+        data: &data,
+        expires_on: end,
+    };
+    mail::send(context, tx, message)
 }
 
 /// The digest of a code: keyed, since a code is short, and bound to the contact.

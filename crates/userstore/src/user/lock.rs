@@ -51,6 +51,17 @@ pub fn limits(options: &Options<UserStoreOption>) -> Limits {
     }
 }
 
+/// New values of activity and locks; `None`: the value stays.
+#[derive(Clone, Copy, Debug)]
+pub struct StateChange {
+    /// Whether the user is active.
+    pub is_active: Option<bool>,
+    /// Whether the user is locked permanently.
+    pub is_locked: Option<bool>,
+    /// The end of a temporary lock.
+    pub locked_until: Option<Timestamp>,
+}
+
 /// A user that was read for a change: the row and the record.
 pub struct UserForUpdate {
     /// The row as it was read.
@@ -97,19 +108,15 @@ impl UserForUpdate {
     }
 
     /// Sets the given members of activity and locks; returns the audit action.
-    pub fn set(
-        &mut self,
-        context: &Context,
-        (active, locked, until): (Option<bool>, Option<bool>, Option<Timestamp>),
-    ) -> Result<AuditAction, Problem> {
+    pub fn set(&mut self, context: &Context, change: StateChange) -> Result<AuditAction, Problem> {
         let before = self.user.clone();
         let user = &mut self.user;
-        user.is_user_active = active.unwrap_or(user.is_user_active);
-        if let Some(locked) = locked {
-            user.set_lockout(lockout::set_locked(user.lockout(), locked));
+        user.is_user_active = change.is_active.unwrap_or(user.is_user_active);
+        if let Some(is_locked) = change.is_locked {
+            user.set_lockout(lockout::set_locked(user.lockout(), is_locked));
         }
-        if until.is_some() {
-            user.set_lockout(lockout::set_locked_until(user.lockout(), until));
+        if change.locked_until.is_some() {
+            user.set_lockout(lockout::set_locked_until(user.lockout(), change.locked_until));
         }
         self.audit_action_since(context, &before, UPDATED)
     }

@@ -12,7 +12,7 @@ use chancery_resource::{
 };
 use serde_json::json;
 
-use super::{USER, UserForUpdate};
+use super::{StateChange, USER, UserForUpdate};
 use crate::UserId;
 
 record! {
@@ -95,8 +95,12 @@ fn set_states(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
     refuse_elements(stale, ProblemKind::ConcurrencyConflict)?;
     let mut done = Vec::with_capacity(pairs.len());
     for (one, mut loaded) in pairs {
-        let requested = (one.is_user_active, one.is_user_locked, one.locked_until);
-        let audit = loaded.set(&call.context, requested)?;
+        let change = StateChange {
+            is_active: one.is_user_active,
+            is_locked: one.is_user_locked,
+            locked_until: one.locked_until,
+        };
+        let audit = loaded.set(&call.context, change)?;
         done.push(loaded.save(&call.context, tx, audit)?);
     }
     if !call.request.minimal {

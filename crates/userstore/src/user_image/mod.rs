@@ -5,8 +5,8 @@ use chancery_record::{FieldError, KEY, Name, OWNER, Record as _, SHOWN, Token, V
 use chancery_resource::{
     Action as A, Answer, AuditAction, Body, Call, Custom, Method as M, Op, OwnerRow, Permit::UserStore,
     Problem, ProblemKind, Purpose, Reach, Reply, Shape, StateTable, StoredRow, Tx, Work, audit_trail::Digest,
-    check_if_match, delete, insert, load_by, new_row, owner_of, read_one, select_of, update_unversioned,
-    write_stored,
+    check_if_match, delete, insert, load_by, new_row, owner_of, read_one, select_of, selectable,
+    update_unversioned, write_stored,
 };
 
 use crate::{UserId, user::USER};
@@ -97,15 +97,23 @@ fn read(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
     read_one(call, tx, &USER_IMAGE, Some(&owner), &sql)
 }
 
+selectable! {
+    /// The content of an image.
+    struct ImageContent<'r> from "FROM user_image i JOIN user_image_content c \
+        ON c.user_rid = i.user_rid WHERE i.user_rid = ?1" {
+        kind: &'r str = "i.content_type",
+        bytes: &'r [u8] = "c.content",
+    }
+}
+
 fn content(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
     let owner = owner(call, tx)?;
     let mut kind = None;
-    let text = "SELECT i.content_type, c.content FROM user_image i JOIN user_image_content c \
-                ON c.user_rid = i.user_rid WHERE i.user_rid = ?1";
     let out = &mut call.answer.bytes;
-    tx.query(text, &[Value::Int(owner.rid)], |row| {
-        kind = TYPES.iter().find(|kind| row.text(0).is_ok_and(|text| text == **kind));
-        out.extend_from_slice(row.bytes(1)?);
+    tx.query(ImageContent::SELECT, &[Value::Int(owner.rid)], |row| {
+        let stored = ImageContent::read(row)?;
+        kind = TYPES.iter().find(|kind| **kind == stored.kind);
+        out.extend_from_slice(stored.bytes);
         Ok(())
     })?;
     let kind = kind.ok_or_else(|| Problem::not_found("UserImage"))?;

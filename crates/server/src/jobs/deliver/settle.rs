@@ -210,7 +210,7 @@ impl Settled {
             let (name, url) = (row.get(EventSubscription::NAME)?, row.get(EventSubscription::URL)?);
             let since = if let End::Failing(since) = end { Some(since.0) } else { None };
             let data = json!({ "name": name.as_str(), "url": url.as_str(), "since": since });
-            send_notice(&sending, tx, (Kind::SubscriptionDisabled, None), contact.as_str(), &data)?;
+            send_notice(&sending, tx, Kind::SubscriptionDisabled, None, contact.as_str(), &data)?;
         }
         advance(&context, tx, shape, &row, values, ("Modified", "disabled"))?;
         Ok::<_, Problem>(state::note_disabled(tx, id, now)?)

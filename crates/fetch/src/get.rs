@@ -114,8 +114,17 @@ pub async fn post(
     request(url, Some(body), limits, policy, None).await.map(|response| response.status.as_u16())
 }
 
+/// Connections that requests of an owner reuse.
+#[derive(Clone, Copy)]
+pub struct Pool<'a> {
+    /// The connections of all owners.
+    pub connections: &'a Connections,
+    /// The owner.
+    pub owner: u128,
+}
+
 /// Delivers a body to a URL. Returns the status and the seconds of `Retry-After`; the response body is dropped. With a
-/// pooled connection of this owner, the request is sent once more if the host had closed it.
+/// pooled connection of the owner, the request is sent once more if the host had closed it.
 ///
 /// # Errors
 /// [`Failure`]
@@ -125,7 +134,7 @@ pub async fn deliver(
     body: PostBody,
     limits: Limits,
     policy: &Policy,
-    pool: (&Connections, u128),
+    pool: Pool<'_>,
 ) -> Result<(u16, Option<i64>), Failure> {
     let response = request(url, Some(body), limits, policy, Some(pool)).await?;
     Ok((response.status.as_u16(), response.retry_after))
@@ -172,7 +181,7 @@ async fn request(
     body: Option<PostBody>,
     limits: Limits,
     policy: &Policy,
-    pool: Option<(&Connections, u128)>,
+    pool: Option<Pool<'_>>,
 ) -> Result<HostResponse, Failure> {
     if url.len() > MAX_URL {
         return Err(Failure::Url);
@@ -193,8 +202,7 @@ async fn request(
         let secure = host.map(|host| (host, policy.roots.as_slice()));
         let reads_error_body = body.as_ref().is_some_and(|body| body.reads_error_body);
         let request = prepare(&url, body)?;
-        let pool =
-            pool.map(|(connections, owner)| (connections, (owner, url[..Position::BeforePath].to_owned())));
+        let pool = pool.map(|pool| (pool.connections, (pool.owner, url[..Position::BeforePath].to_owned())));
         let idle = pool.as_ref().and_then(|(connections, key)| connections.take(key, &addresses));
         let (connection, response) = send(idle, Connection::open(&addresses, secure, time), request).await?;
         let head = HostResponse::of(&response);

@@ -20,6 +20,6 @@ mod tls;
 pub use address::is_public;
 pub use connection::Connections;
 pub use failure::Failure;
-pub use get::{Limits, Policy, PostBody, deliver, exchange, get, post, resolve, send_request};
+pub use get::{Limits, Policy, Pool, PostBody, deliver, exchange, get, post, resolve, send_request};
 pub use networks::Networks;
 pub use outbound::{Outbound, OutboundDisabled, Permission};

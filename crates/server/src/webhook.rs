@@ -2,7 +2,7 @@
 
 use std::{sync::Arc, time::Instant};
 
-use chancery_fetch::{Connections, Failure, Limits, Networks, Permission, Policy, PostBody, deliver};
+use chancery_fetch::{Connections, Failure, Limits, Networks, Permission, Policy, Pool, PostBody, deliver};
 use chancery_resource::{SendWebhook, WebhookOutcome, WebhookRequest};
 use chancery_webhook::LONGEST_PAUSE;
 
@@ -28,8 +28,8 @@ async fn send(
 ) -> WebhookOutcome {
     let body = PostBody { headers: request.headers, ..PostBody::of(EVENT, request.body) };
     let began = Instant::now();
-    let connection = (connections, request.subscription.as_u128());
-    let answered = deliver(permission, &request.url, body, LIMITS, policy, connection).await;
+    let pool = Pool { connections, owner: request.subscription.as_u128() };
+    let answered = deliver(permission, &request.url, body, LIMITS, policy, pool).await;
     let duration = i64::try_from(began.elapsed().as_millis()).unwrap_or(i64::MAX);
     match answered {
         Ok((status, retry_after)) => {

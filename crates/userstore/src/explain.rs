@@ -89,9 +89,9 @@ struct Line {
 }
 
 impl Line {
-    /// A line that passes with the first text, or fails with the second and this remedy.
-    fn new(check: &'static str, passes: bool, texts: (&str, &str), remedy: &'static str) -> Self {
-        let text = if passes { texts.0 } else { texts.1 }.to_owned();
+    /// A line that passes with the text `good`, or fails with the text `bad` and this remedy.
+    fn new(check: &'static str, passes: bool, good: &str, bad: &str, remedy: &'static str) -> Self {
+        let text = if passes { good } else { bad }.to_owned();
         Self { check, passes, text, until: None, remedy: (!passes).then_some(remedy) }
     }
 
@@ -182,8 +182,10 @@ fn deletion(user: &User, options: &Options<UserStoreOption>) -> Line {
     let purged_on = user
         .quarantined_on
         .map(|since| since.plus(options.get(UserStoreOption::USER_DELETION_QUARANTINE_DURATION)));
-    let texts = ("The user is not deleted.", "The user was deleted, and can be restored until the purge.");
-    Line::new("Deleted", purged_on.is_none(), texts, "RestoreUserDeletionQuarantine").until(purged_on)
+    let is_kept = purged_on.is_none();
+    let deleted = "The user was deleted, and can be restored until the purge.";
+    Line::new("Deleted", is_kept, "The user is not deleted.", deleted, "RestoreUserDeletionQuarantine")
+        .until(purged_on)
 }
 
 fn admission(user: &User, now: Timestamp) -> [Line; 3] {
@@ -193,20 +195,23 @@ fn admission(user: &User, now: Timestamp) -> [Line; 3] {
         Line::new(
             "Active",
             admission.is_active,
-            ("The user is active.", "The user is not active."),
+            "The user is active.",
+            "The user is not active.",
             "SetUserState",
         ),
         Line::new(
             "ValidFrom",
             has_begun,
-            ("The user's time has begun.", "The user's time has not begun yet."),
+            "The user's time has begun.",
+            "The user's time has not begun yet.",
             "PatchUser",
         )
         .until(admission.valid_from.filter(|_| !has_begun)),
         Line::new(
             "ValidTo",
             !admission.has_ended(now),
-            ("The user's time is not over.", "The user's time is over."),
+            "The user's time is not over.",
+            "The user's time is over.",
             "PatchUser",
         )
         .until(admission.valid_to.filter(|_| !admission.has_ended(now))),
@@ -223,7 +228,7 @@ fn locks(user: &User, limits: &Limits, now: Timestamp) -> [Line; 5] {
     };
     let line = |check, reason, passes: &str, fails: String, remedy| {
         let held = holds(reason);
-        Line::new(check, held.is_none(), (passes, &fails), remedy).until(held.flatten())
+        Line::new(check, held.is_none(), passes, &fails, remedy).until(held.flatten())
     };
     let is_locked = holds(Reason::Locked).is_some();
     let by_failures = lockout::is_last(&lockout, limits);
@@ -247,13 +252,15 @@ fn locks(user: &User, limits: &Limits, now: Timestamp) -> [Line; 5] {
         Line::new(
             lock_check,
             !is_locked || by_failures,
-            ("No administrator has locked the user for good.", &lock_text),
+            "No administrator has locked the user for good.",
+            &lock_text,
             "SetUserState",
         ),
         Line::new(
             "LockedByFailures",
             !is_locked || !by_failures,
-            ("Wrong attempts have not locked the user for good.", &after),
+            "Wrong attempts have not locked the user for good.",
+            &after,
             "ResetAccessFailedCount",
         ),
         line(
@@ -296,22 +303,20 @@ fn password(user: &User, credentials: &AvailableCredentials, now: Timestamp) -> 
     };
     let remedy = if credentials.can_use_passes { "IssueTemporaryAccessPass" } else { "SetInitialPassword" };
     let nothing = "There is no password, no passkey that can be used, and no access pass.";
-    let expiry = if expired {
-        (
-            "The password expired, and is changed at the sign-in.",
-            "The password expired, and cannot be changed by the user.",
-        )
+    let not_over = if expired {
+        "The password expired, and is changed at the sign-in."
     } else {
-        ("The password has not expired.", "")
+        "The password has not expired."
     };
+    let over = "The password expired, and cannot be changed by the user.";
     let is_over = credentials.has_password && due == PasswordDue::Expired;
     let is_due = credentials.has_password && due == PasswordDue::Change;
     let change =
         if is_due { "The password is changed at the sign-in." } else { "No change of the password is due." };
     [
-        Line::new(check, !text.is_empty(), (text, nothing), remedy),
-        Line::new("PasswordExpired", !is_over, expiry, "SetInitialPassword")
+        Line::new(check, !text.is_empty(), text, nothing, remedy),
+        Line::new("PasswordExpired", !is_over, not_over, over, "SetInitialPassword")
             .until(terms.expires_on.filter(|_| credentials.has_password && !terms.never_expires && !expired)),
-        Line::new("PasswordChangeDue", true, (change, ""), "SetInitialPassword"),
+        Line::new("PasswordChangeDue", true, change, "", "SetInitialPassword"),
     ]
 }

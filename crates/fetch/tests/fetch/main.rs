@@ -5,8 +5,8 @@
 mod test_server;
 
 use chancery_fetch::{
-    Connections, Failure, Limits, Networks, Outbound, Permission, Policy, PostBody, deliver, exchange, get,
-    post,
+    Connections, Failure, Limits, Networks, Outbound, Permission, Policy, Pool, PostBody, deliver, exchange,
+    get, post,
 };
 use test_server::TestServer;
 
@@ -127,10 +127,11 @@ async fn truncated_or_malformed_responses_are_failures() {
 /// Delivers an empty body to this server for an owner, and returns the status.
 async fn deliver_to(
     server: &TestServer,
-    pool: (&Connections, u128),
+    connections: &Connections,
+    owner: u128,
     policy: &Policy,
 ) -> Result<u16, Failure> {
-    let body = PostBody::json(String::new());
+    let (body, pool) = (PostBody::json(String::new()), Pool { connections, owner });
     deliver(permission(), &server.url("/hook"), body, SHORT, policy, pool).await.map(|(status, _)| status)
 }
 
@@ -139,14 +140,14 @@ async fn a_pooled_connection_is_reused_only_by_its_owner() {
     let connections = Connections::default();
     let server = TestServer::keep_alive(answer("200 OK\r\nContent-Length: 2", "ok").as_bytes()).await;
     for (owner, expected) in [(1, 1), (1, 1), (2, 2), (1, 2), (2, 2)] {
-        assert_eq!(deliver_to(&server, (&connections, owner), &plain()).await, Ok(200));
+        assert_eq!(deliver_to(&server, &connections, owner, &plain()).await, Ok(200));
         assert_eq!(server.connections(), expected);
     }
     assert_eq!(server.requests().len(), 5);
     // the destination is checked each time
-    assert_eq!(deliver_to(&server, (&connections, 1), &Policy::default()).await, Err(Failure::Scheme));
+    assert_eq!(deliver_to(&server, &connections, 1, &Policy::default()).await, Err(Failure::Scheme));
     let other = TestServer::keep_alive(answer("200 OK\r\nContent-Length: 0", "").as_bytes()).await;
-    assert_eq!(deliver_to(&other, (&connections, 1), &plain()).await, Ok(200));
+    assert_eq!(deliver_to(&other, &connections, 1, &plain()).await, Ok(200));
     assert_eq!((server.connections(), other.connections()), (2, 1));
 }
 
@@ -158,7 +159,7 @@ async fn a_connection_with_an_unread_response_is_not_pooled() {
         let (connections, server) =
             (Connections::default(), TestServer::keep_alive(response.as_bytes()).await);
         for expected in [1, 2] {
-            assert_eq!(deliver_to(&server, (&connections, 1), &plain()).await, Ok(200), "{response}");
+            assert_eq!(deliver_to(&server, &connections, 1, &plain()).await, Ok(200), "{response}");
             assert_eq!(server.connections(), expected, "{response}");
         }
     }
@@ -169,7 +170,7 @@ async fn a_pooled_connection_that_was_closed_is_replaced() {
     let connections = Connections::default();
     let server = TestServer::plain(answer("204 No", "").as_bytes()).await;
     for count in [1, 2, 3] {
-        assert_eq!(deliver_to(&server, (&connections, 1), &plain()).await, Ok(204));
+        assert_eq!(deliver_to(&server, &connections, 1, &plain()).await, Ok(204));
         assert_eq!(server.connections(), count);
     }
 }

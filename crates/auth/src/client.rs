@@ -2,16 +2,17 @@
 
 use std::sync::LazyLock;
 
-use chancery_oauth::{
-    ClientSettings, Encryption, KeySetStatus, UnsupportedSetting, is_same_resource, normalize_resource,
-    unsupported_settings,
-};
+use chancery_oauth::{UnsupportedSetting, is_same_resource, normalize_resource};
 use chancery_record::{Secret, Timestamp, Value, fold};
 use chancery_resource::{MasterKey, Permit, ROOT, open_secret, role_condition};
-use chancery_store::{EPOCH, Error, Mode, Row, Store, Tx};
+use chancery_store::{EPOCH, Error, Mode, Store, Tx, selectable};
 use uuid::Uuid;
 
-use crate::{canonical_id, signing_certificate::lifetime};
+use crate::{
+    canonical_id,
+    client_row::{ClientAppRow, KeySetRow},
+    signing_certificate::lifetime,
+};
 
 /// How a client app authenticates: `token_endpoint_auth_method` (RFC 7591, section 2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,7 +50,8 @@ impl Method {
         }
     }
 
-    fn named(name: &str) -> Self {
+    /// The method of this name.
+    pub fn named(name: &str) -> Self {
         match name {
             "client_secret_basic" => Self::Basic,
             "client_secret_post" => Self::Post,
@@ -77,15 +79,17 @@ pub struct Configuration {
     pub names: [Option<String>; 5],
 }
 
-/// A stored secret of a client app.
-#[derive(Clone)]
-pub struct StoredSecret {
-    /// The secret.
-    pub id: Uuid,
-    /// The secret's keyed digest.
-    pub digest: Vec<u8>,
-    sealed: Option<String>,
-    expiry: Option<i64>,
+selectable! {
+    /// A stored secret of a client app.
+    #[derive(Clone)]
+    pub struct StoredSecret from "FROM client_app_secret WHERE client_app_id" {
+        /// The secret.
+        pub id: Uuid = "id",
+        /// The secret's keyed digest.
+        pub digest: Vec<u8> = "digest",
+        sealed: Option<String> = "sealed_secret",
+        expiry: Option<Timestamp> = "expiry",
+    }
 }
 
 impl ClientApp {
@@ -104,7 +108,7 @@ impl ClientApp {
 impl StoredSecret {
     /// Whether the secret has not expired.
     pub fn is_current(&self, now: Timestamp) -> bool {
-        self.expiry.is_none_or(|expiry| expiry > now.0)
+        self.expiry.is_none_or(|expiry| expiry > now)
     }
 
     /// The secret itself, decrypted, if it is stored with its digest.
@@ -168,19 +172,28 @@ pub struct ClientApp {
     pub key_sets: Vec<KeySet>,
     /// The client app's scopes.
     pub scopes: Vec<String>,
-    /// Those of the requested resources that exist in its subscription, each with whether it is the client
-    /// app's own.
-    pub resources: Vec<(String, bool)>,
+    /// Those of the requested resources that exist in its subscription.
+    pub resources: Vec<RegisteredResource>,
     /// The lifetime of its tokens, in seconds.
     pub lifetime: i64,
 }
 
+selectable! {
+    /// A resource of the client app's subscription.
+    #[derive(Clone)]
+    pub struct RegisteredResource {
+        /// Its registered name.
+        pub name: String = "r.key",
+        /// Whether it is the client app's own.
+        pub is_own: bool = "count(CASE WHEN a.id = c.id THEN 1 END)",
+    }
+}
+
 impl ClientApp {
-    /// The requested resource of this name: with the same spelling, else the same registered one; with whether it is the
-    /// client app's own.
-    pub fn resource(&self, name: &str) -> Option<&(String, bool)> {
-        let exact = self.resources.iter().find(|(known, _)| known == name);
-        exact.or_else(|| self.resources.iter().find(|(known, _)| is_same_resource(known, name)))
+    /// The requested resource of this name: with the same spelling, else the same registered one.
+    pub fn resource(&self, name: &str) -> Option<&RegisteredResource> {
+        let exact = self.resources.iter().find(|known| known.name == name);
+        exact.or_else(|| self.resources.iter().find(|known| is_same_resource(&known.name, name)))
     }
 }
 
@@ -230,7 +243,7 @@ pub async fn refresh(
             if index == 0 {
                 scopes.push(row.text(0)?.to_owned());
             } else {
-                resources.push((row.text(0)?.to_owned(), row.int(1)? > 0));
+                resources.push(RegisteredResource::read(row)?);
             }
             Ok(())
         })?;
@@ -275,21 +288,18 @@ pub fn serves(app: &str, tenant: Option<&str>) -> String {
     )
 }
 
-const COLUMNS: &str = "a.id, a.subscription_id, a.enabled, a.allow_client_credential_login, a.is_public, \
-    a.access_token_type, a.scope_filter_enabled, a.resource_filter_enabled, a.security_profile, \
-    c.token_endpoint_auth_method, c.require_certificate_bound_access_tokens, c.dpop_bound_access_tokens, \
-    c.require_dpop_nonce, c.tls_client_auth_subject_dn, c.tls_client_auth_san_dns, c.tls_client_auth_san_uri, \
-    c.tls_client_auth_san_ip, c.tls_client_auth_san_email, a.access_token_encryption_enabled_override, \
-    a.introspection_encrypted_response_alg FROM client_app a \
-    LEFT JOIN client_app_authentication_configuration c ON c.client_app_id = a.id";
-const SECRETS: &str = "SELECT id, digest, sealed_secret, expiry FROM client_app_secret WHERE client_app_id";
-const KEY_SETS: &str = "SELECT status, valid_from, valid_to, jwks, jwks_uri, certificate, kid, algorithm, id \
-    FROM client_app_key_set WHERE key_use = 'Signing' AND status IN ('Active', 'Retiring') AND client_app_id";
 const SCOPES: &str = "SELECT key FROM client_app_scope WHERE client_app_id";
-/// The client app's tenants with their lifetimes of tokens; the caller sorts the issuing one first.
-const TENANTS: &str = "SELECT t.id, o.value FROM client_app a \
-    JOIN tenant_client_app m ON m.client_app_rid = a.rid JOIN tenant t ON t.rid = m.tenant_rid \
-    LEFT JOIN option_value o ON o.apply_to_tenant_id = t.id AND o.name = 'AccessTokenLifetime' WHERE a.id";
+
+selectable! {
+    /// The lifetime of tokens at a tenant of the client app; the caller sorts the issuing tenant first.
+    struct TenantLifetime from "FROM client_app a \
+        JOIN tenant_client_app m ON m.client_app_rid = a.rid JOIN tenant t ON t.rid = m.tenant_rid \
+        LEFT JOIN option_value o ON o.apply_to_tenant_id = t.id AND o.name = 'AccessTokenLifetime' WHERE a.id" {
+        tenant: Uuid = "t.id",
+        option: Option<String> = "o.value",
+    }
+}
+
 /// The id of the installation's own client app. The name alone does not identify it: others may have it.
 const OWN: &str = "(SELECT f.id FROM client_app f WHERE f.rid = (SELECT min(r.rid) FROM client_app r \
     JOIN client_app_role s ON s.client_app_id = r.id WHERE r.name_key = ?1 AND s.role_type = 'SystemAdmin'))";
@@ -305,10 +315,11 @@ fn registered_resources(who: &str, resources: &[String]) -> String {
     };
     // CROSS JOIN keeps SQLite from walking all client apps of the subscription
     format!(
-        "SELECT r.key, count(CASE WHEN a.id = c.id THEN 1 END) FROM client_app c CROSS JOIN resource_owner o \
+        "SELECT {} FROM client_app c CROSS JOIN resource_owner o \
          CROSS JOIN client_app_resource r CROSS JOIN client_app a WHERE c.id = {who} \
          AND (o.key IN ({}) OR o.normal_key IN ({})) AND o.subscription_id = c.subscription_id AND r.key = o.key \
          AND a.id = r.client_app_id AND a.subscription_id = c.subscription_id GROUP BY r.key",
+        RegisteredResource::COLUMNS,
         list(2),
         list(2 + resources.len()),
     )
@@ -332,10 +343,11 @@ fn read(
         None => ("?1", Value::Id(Uuid::nil())),
     };
     let tenant = query.tenant;
-    let about = format!("SELECT {}, {COLUMNS} WHERE a.id = {who}", serves("a", tenant.map(|_| "?2")));
+    let mut about = ClientAppRow::SELECT.replace("{serves}", &serves("a", tenant.map(|_| "?2")));
+    about.push_str(who);
     let own = |text: &str, order: &str| format!("{text} = {who}{order}");
-    let tenants = own(TENANTS, " ORDER BY CASE WHEN t.id = ?2 THEN 0 ELSE 1 END LIMIT 2");
-    let (secrets, key_sets) = (own(SECRETS, ""), own(KEY_SETS, " ORDER BY rid"));
+    let tenants = own(TenantLifetime::SELECT, " ORDER BY CASE WHEN t.id = ?2 THEN 0 ELSE 1 END LIMIT 2");
+    let (secrets, key_sets) = (own(StoredSecret::SELECT, ""), own(KeySetRow::SELECT, " ORDER BY rid"));
     let (scopes, resource_statement) =
         (own(SCOPES, " ORDER BY rid"), registered_resources(who, &query.resources));
     let serving: Vec<Value> = std::iter::once(key.clone()).chain(tenant.map(Value::Id)).collect();
@@ -351,7 +363,7 @@ fn read(
         (&tenants, &at_tenant),
         (&resource_statement, &resource_values),
     ];
-    let (mut epoch, mut app, mut tenants) = (0, None, Vec::new());
+    let (mut epoch, mut app, mut tenants) = (0, None::<ClientApp>, Vec::new());
     tx.query_all(&statements, &mut |index, row| {
         let app = match (index, &mut app) {
             (0, _) => {
@@ -359,100 +371,29 @@ fn read(
                 return Ok(());
             }
             (1, app) => {
-                *app = Some(read_app(row)?);
+                *app = Some(ClientAppRow::read(row)?.into());
                 return Ok(());
             }
             (_, None) => return Ok(()),
             (_, Some(app)) => app,
         };
         match index {
-            2 => app.secrets.push(read_secret(row)?),
-            3 => app.key_sets.extend(read_key_set(row, now)?),
+            2 => app.secrets.push(StoredSecret::read(row)?),
+            3 => app.key_sets.extend(KeySetRow::read(row)?.usable(now)),
             4 => app.scopes.push(row.text(0)?.to_owned()),
-            5 => tenants.push((row.id(0)?, optional_text(row, 1)?)),
-            _ => app.resources.push((row.text(0)?.to_owned(), row.int(1)? > 0)),
+            5 => tenants.push(TenantLifetime::read(row)?),
+            _ => app.resources.push(RegisteredResource::read(row)?),
         }
         Ok(())
     })?;
     // the lifetime of tokens is set by the issuing tenant, or by the only one
     let own = match (tenant, tenants.as_slice()) {
-        (Some(issuer), [first, ..]) if first.0 == issuer => Some(first),
+        (Some(issuer), [first, ..]) if first.tenant == issuer => Some(first),
         (None, [only]) => Some(only),
         _ => None,
     };
-    if let (Some(app), Some((_, option))) = (&mut app, own) {
-        app.lifetime = lifetime(option.as_deref()) / 1000;
+    if let (Some(app), Some(own)) = (&mut app, own) {
+        app.lifetime = lifetime(own.option.as_deref()) / 1000;
     }
     Ok((app, epoch))
-}
-
-fn optional_text(row: &Row<'_>, column: usize) -> Result<Option<String>, Error> {
-    if row.is_null(column)? { Ok(None) } else { row.text(column).map(|text| Some(text.to_owned())) }
-}
-
-fn optional_int(row: &Row<'_>, column: usize) -> Result<Option<i64>, Error> {
-    if row.is_null(column)? { Ok(None) } else { row.int(column).map(Some) }
-}
-
-fn read_app(row: &Row<'_>) -> Result<ClientApp, Error> {
-    let flag = |column| Ok::<_, Error>(!row.is_null(column)? && row.bool(column)?);
-    let method = optional_text(row, 10)?;
-    let name = |column| optional_text(row, column).map(|name| name.filter(|name| !name.is_empty()));
-    Ok(ClientApp {
-        id: row.id(1)?,
-        subscription: row.id(2)?,
-        enabled: row.bool(0)? && row.bool(3)?,
-        is_allowed: row.bool(4)?,
-        is_public: row.bool(5)?,
-        gets_references: row.text(6)? == "Reference",
-        filters_scopes: row.bool(7)?,
-        filters_resources: row.bool(8)?,
-        unsupported_settings: unsupported_settings(&ClientSettings {
-            encrypts_access_tokens: flag(19)?,
-            introspection_encryption: Encryption { alg: name(20)?.as_deref(), enc: None },
-            ..ClientSettings::default()
-        }),
-        is_fapi: row.text(9)? != "None",
-        is_fapi2: row.text(9)?.starts_with("Fapi2"),
-        needs_signed_introspection: row.text(9)? == "Fapi2MessageSigning",
-        configuration: Configuration {
-            method: method.map_or(Method::Either, |method| Method::named(&method)),
-            needs_certificate: flag(11)?,
-            needs_dpop: flag(12)?,
-            needs_nonce: flag(13)?,
-            names: [name(14)?, name(15)?, name(16)?, name(17)?, name(18)?],
-        },
-        secrets: Vec::new(),
-        key_sets: Vec::new(),
-        scopes: Vec::new(),
-        resources: Vec::new(),
-        lifetime: lifetime(None) / 1000,
-    })
-}
-
-fn read_secret(row: &Row<'_>) -> Result<StoredSecret, Error> {
-    Ok(StoredSecret {
-        id: row.id(0)?,
-        digest: row.bytes(1)?.to_vec(),
-        sealed: optional_text(row, 2)?,
-        expiry: optional_int(row, 3)?,
-    })
-}
-
-/// Reads a key set. `None`: it is not valid yet, or not any more.
-fn read_key_set(row: &Row<'_>, now: Timestamp) -> Result<Option<KeySet>, Error> {
-    let status = KeySetStatus::named(row.text(0)?);
-    let moment = |column| optional_int(row, column).map(|time| time.map(Timestamp));
-    let (from, to) = (moment(1)?, moment(2)?);
-    if !status.is_some_and(|status| status.is_usable(from, to, now)) {
-        return Ok(None);
-    }
-    Ok(Some(KeySet {
-        jwks: optional_text(row, 3)?,
-        jwks_uri: optional_text(row, 4)?,
-        certificate: if row.is_null(5)? { None } else { Some(row.bytes(5)?.to_vec()) },
-        kid: optional_text(row, 6)?,
-        algorithm: optional_text(row, 7)?,
-        id: row.id(8)?,
-    }))
 }

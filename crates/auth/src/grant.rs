@@ -150,7 +150,7 @@ impl PendingToken {
             (token, Some(digest))
         } else {
             let certificates = token_service.certificates_since(store, epoch).await?;
-            (token_service.sign(store, &claims, &certificates, (&request.issuer, request.now)).await?, None)
+            (token_service.sign(store, &claims, &certificates, &request.issuer, request.now).await?, None)
         };
         finish(store, replay_ids.0, replay_ids.1, reference_digest, Arc::clone(&claims)).await?;
         let mut body = json!({
@@ -241,8 +241,8 @@ fn grant_own(
         if is_platform(name) {
             return Some(name.clone());
         }
-        let resource = app.resource(name).filter(|(_, is_own)| *is_own || !app.filters_resources);
-        resource.map(|(key, _)| key.clone())
+        let resource = app.resource(name).filter(|resource| resource.is_own || !app.filters_resources);
+        resource.map(|resource| resource.name.clone())
     };
     let Some(resources) = resources.iter().map(registered).collect::<Option<Vec<String>>>() else {
         let detail = "A resource is neither the platform's nor one that the client app may ask for.";

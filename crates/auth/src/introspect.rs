@@ -49,12 +49,8 @@ impl Introspection {
             "iat": request.now.0.div_euclid(1000),
             "token_introspection": claims_shown,
         });
-        let signing = token_service.sign_id_token(
-            store,
-            (SIGNED, |_: &str| claims),
-            (&request.issuer, request.now),
-            epoch,
-        );
+        let signing =
+            token_service.sign_id_token(store, SIGNED, |_: &str| claims, &request.issuer, request.now, epoch);
         Ok(Self { body: signing.await?, is_signed: true })
     }
 }

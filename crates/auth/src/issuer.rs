@@ -2,7 +2,7 @@
 //! an uploaded tenant certificate knows its private key, and must not sign for another issuer.
 
 use chancery_record::Value;
-use chancery_store::{EPOCH, Error, Mode, Store, Tx};
+use chancery_store::{EPOCH, Error, Mode, Store, Tx, selectable};
 use quick_cache::sync::Cache;
 use uuid::Uuid;
 
@@ -97,19 +97,26 @@ impl ServingTenants {
     }
 }
 
+selectable! {
+    /// An active tenant.
+    struct ServingTenant<'r> from "FROM tenant t JOIN subscription s ON s.id = t.subscription_id \
+        WHERE t.id = ?1 AND t.is_active AND s.status = 'Active'" {
+        subscription: Uuid = "t.subscription_id",
+        header_type: Option<&'r str> = "(SELECT o.value FROM option_value o WHERE o.apply_to_tenant_id = t.id \
+            AND o.name = 'AccessTokenHeaderType')",
+    }
+}
+
 /// The tenant if it is active, and the epoch that was read first.
 fn serving_tenant(tx: &mut Tx<'_>, id: Uuid) -> Result<(Option<IssuingTenant>, i64), Error> {
-    let text = "SELECT t.subscription_id, (SELECT o.value FROM option_value o WHERE o.apply_to_tenant_id = t.id \
-        AND o.name = 'AccessTokenHeaderType') FROM tenant t JOIN subscription s ON s.id = t.subscription_id \
-        WHERE t.id = ?1 AND t.is_active AND s.status = 'Active'";
     let (mut tenant, mut epoch) = (None, 0);
     // the epoch is read first, so that what follows is no older
-    tx.query_all(&[(EPOCH, &[]), (text, &[Value::Id(id)])], &mut |index, row| {
+    tx.query_all(&[(EPOCH, &[]), (ServingTenant::SELECT, &[Value::Id(id)])], &mut |index, row| {
         if index == 0 {
             epoch = row.int(0)?;
         } else {
-            let has_plain_type = row.optional_text(1)?.as_deref() == Some("Jwt");
-            tenant = Some(IssuingTenant { id, subscription: row.id(0)?, has_plain_type });
+            let ServingTenant { subscription, header_type } = ServingTenant::read(row)?;
+            tenant = Some(IssuingTenant { id, subscription, has_plain_type: header_type == Some("Jwt") });
         }
         Ok(())
     })?;

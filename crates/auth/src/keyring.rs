@@ -13,7 +13,7 @@ use chancery_certificate::PrivateKey;
 use chancery_oauth::{Jwk, PublicKey};
 use chancery_record::{Timestamp, Value};
 use chancery_resource::{AuditKey, MasterKey, random};
-use chancery_store::{Error, StateTable, Tx};
+use chancery_store::{Error, StateTable, Tx, selectable};
 use serde_json::json;
 
 /// The purpose of a key.
@@ -34,14 +34,22 @@ impl Purpose {
     }
 }
 
+/// A key of the installation that signs tokens.
+pub struct TokenKey {
+    /// Its id.
+    pub kid: String,
+    /// The private key.
+    pub private: PrivateKey,
+}
+
 /// The installation's signing keys, ready for use.
 pub struct Keyring {
-    /// The key that signs access tokens, with its id.
-    pub token_key: (String, PrivateKey),
+    /// The key that signs access tokens.
+    pub token_key: TokenKey,
     /// The public keys that verify access tokens, by id. Their algorithm is ES256.
     pub token_keys: HashMap<String, PublicKey>,
-    /// The key that signs ID tokens by RS256, which libraries expect, with its id.
-    pub id_token_key: (String, PrivateKey),
+    /// The key that signs ID tokens by RS256, which libraries expect.
+    pub id_token_key: TokenKey,
     /// The public keys that verify ID tokens, by id. Their algorithm is RS256.
     pub id_token_keys: HashMap<String, PublicKey>,
     /// The public keys of access tokens and of ID tokens, as JWKs.
@@ -134,23 +142,20 @@ pub fn wrap_keys(tx: &mut Tx<'_>, master: &MasterKey) -> Result<(), Error> {
     Ok(())
 }
 
-struct StoredKey {
-    purpose: String,
-    key_id: String,
-    public_key: Vec<u8>,
-    private_key: Vec<u8>,
+selectable! {
+    /// A key as it is stored, the private one encrypted.
+    struct StoredKey from "FROM signing_key ORDER BY created_on, rid" {
+        purpose: String = "purpose",
+        key_id: String = "key_id",
+        public_key: Vec<u8> = "public_key",
+        private_key: Vec<u8> = "private_key",
+    }
 }
 
 fn load(tx: &mut Tx<'_>) -> Result<Vec<StoredKey>, Error> {
     let mut keys = Vec::new();
-    let text = "SELECT purpose, key_id, public_key, private_key FROM signing_key ORDER BY created_on, rid";
-    tx.query(text, &[], |row| {
-        keys.push(StoredKey {
-            purpose: row.text(0)?.to_owned(),
-            key_id: row.text(1)?.to_owned(),
-            public_key: row.bytes(2)?.to_vec(),
-            private_key: row.bytes(3)?.to_vec(),
-        });
+    tx.query(StoredKey::SELECT, &[], |row| {
+        keys.push(StoredKey::read(row)?);
         Ok(())
     })?;
     Ok(keys)
@@ -212,18 +217,19 @@ fn open(stored: &[StoredKey], master: &MasterKey) -> Option<(Keyring, AuditKey)>
         Some((key.key_id.clone(), jwk.key))
     };
     let token_keys = of(Purpose::Token).map(public).collect::<Option<_>>()?;
-    let token_private = PrivateKey::read(private(token)?.expose(), None).ok()?;
-    let id_tokens: Vec<(String, PrivateKey)> = of(Purpose::IdToken)
-        .map(|key| Some((key.key_id.clone(), PrivateKey::read(private(key)?.expose(), None).ok()?)))
-        .collect::<Option<_>>()?;
-    let public_key = |(id, key): &(String, PrivateKey)| {
-        let jwk = Jwk::parse(signing_jwk(id, key, "RS256").to_string().as_bytes()).ok()?;
-        Some((id.clone(), jwk.key))
+    let token_key = |key: &StoredKey| {
+        let private = PrivateKey::read(private(key)?.expose(), None).ok()?;
+        Some(TokenKey { kid: key.key_id.clone(), private })
+    };
+    let id_tokens: Vec<TokenKey> = of(Purpose::IdToken).map(token_key).collect::<Option<_>>()?;
+    let public_key = |key: &TokenKey| {
+        let jwk = Jwk::parse(signing_jwk(key, "RS256").to_string().as_bytes()).ok()?;
+        Some((key.kid.clone(), jwk.key))
     };
     let id_token_keys = id_tokens.iter().map(public_key).collect::<Option<_>>()?;
-    let id_token_jwks: Vec<_> = id_tokens.iter().map(|(id, key)| signing_jwk(id, key, "RS256")).collect();
+    let id_token_jwks: Vec<_> = id_tokens.iter().map(|key| signing_jwk(key, "RS256")).collect();
     let keyring = Keyring {
-        token_key: (token.key_id.clone(), token_private),
+        token_key: token_key(token)?,
         token_keys,
         id_token_keys,
         id_token_key: id_tokens.into_iter().next_back()?,
@@ -234,8 +240,8 @@ fn open(stored: &[StoredKey], master: &MasterKey) -> Option<(Keyring, AuditKey)>
 }
 
 /// The public key of a key that signs by this algorithm, as a JWK.
-fn signing_jwk(id: &str, key: &PrivateKey, algorithm: &str) -> serde_json::Value {
-    let mut jwk = key.public_jwk(id);
+fn signing_jwk(key: &TokenKey, algorithm: &str) -> serde_json::Value {
+    let mut jwk = key.private.public_jwk(&key.kid);
     if let Some(members) = jwk.as_object_mut() {
         members.insert("use".into(), json!("sig"));
         members.insert("alg".into(), json!(algorithm));

@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 
 use chancery_record::{Timestamp, Value};
 use chancery_resource::{HeldRole, RoleScope, RoleType, ScopeKind, Sql};
-use chancery_store::{Error, Row, Tx};
+use chancery_store::{Error, Row, Tx, selectable};
 use uuid::Uuid;
 
 use crate::{Caller, Claims, client::serves};
@@ -35,12 +35,14 @@ pub fn grant_statement(claims: &Claims) -> Option<Statement> {
     let grant = claims.gid?;
     // an exchanged token is another client app's than the grant: both have to be enabled
     let text = format!(
-        "SELECT a.enabled AND a.allow_user_login AND h.enabled AND t.is_active AND y.status = 'Active' AND {} AND {}, \
-         c.require_dpop_nonce, h.subscription_id, g.idp_instance_id \
+        "SELECT {} FROM (SELECT a.enabled AND a.allow_user_login AND h.enabled AND t.is_active AND y.status = 'Active' \
+         AND {} AND {} AS is_enabled, c.require_dpop_nonce AS needs_nonce, h.subscription_id AS holder_subscription_id, \
+         g.idp_instance_id AS idp_instance_id \
          FROM sign_in_grant g JOIN client_app a ON a.id = g.client_app_id JOIN client_app h ON h.id = ?3 \
          JOIN tenant t ON t.id = g.tenant_id JOIN subscription y ON y.id = t.subscription_id \
          LEFT JOIN client_app_authentication_configuration c ON c.client_app_id = h.id \
-         WHERE g.id = ?1 AND g.person_id = ?2 AND g.ended_on IS NULL",
+         WHERE g.id = ?1 AND g.person_id = ?2 AND g.ended_on IS NULL) AS sign_in",
+        SignIn::COLUMNS,
         serves("a", Some("g.tenant_id")),
         has_instance("g.idp_instance_id", claims.has_rights().then_some("g.proven_on"))
     );
@@ -50,11 +52,13 @@ pub fn grant_statement(claims: &Claims) -> Option<Statement> {
 /// The statement for a session at the console.
 fn session_statement(person: Uuid, session: Uuid, console: Uuid) -> Statement {
     let text = format!(
-        "SELECT a.enabled AND a.allow_user_login AND t.is_active AND y.status = 'Active' AND {} AND {}, \
-         FALSE, a.subscription_id, s.idp_instance_id \
+        "SELECT {} FROM (SELECT a.enabled AND a.allow_user_login AND t.is_active AND y.status = 'Active' \
+         AND {} AND {} AS is_enabled, FALSE AS needs_nonce, a.subscription_id AS holder_subscription_id, \
+         s.idp_instance_id AS idp_instance_id \
          FROM sign_in_session s JOIN client_app a ON a.id = ?3 JOIN tenant t ON t.id = s.tenant_id \
          JOIN subscription y ON y.id = t.subscription_id \
-         WHERE s.id = ?1 AND s.person_id = ?2 AND s.ended_on IS NULL",
+         WHERE s.id = ?1 AND s.person_id = ?2 AND s.ended_on IS NULL) AS sign_in",
+        SignIn::COLUMNS,
         serves("a", Some("s.tenant_id")),
         has_instance("s.idp_instance_id", Some("s.proven_on"))
     );
@@ -64,33 +68,45 @@ fn session_statement(person: Uuid, session: Uuid, console: Uuid) -> Statement {
 /// The statements for a person's sign-in, identities and, with rights, roles. They do not depend on each other:
 /// [`PersonRows::read`] takes their rows.
 pub fn person_statements(sign_in: Statement, person: Uuid, has_rights: bool) -> Vec<Statement> {
-    let identities = "SELECT i.idp_instance_id, i.subject, i.is_user_store_identity, u.is_active, \
-        COALESCE(u.user_name, u.email_address, i.subject) FROM application_user u \
-        JOIN application_identity i ON i.application_user_rid = u.rid AND i.lifecycle_status = 'Active' \
-        WHERE u.id = ?1 AND u.hidden_on IS NULL ORDER BY i.rid";
-    let mut statements = vec![sign_in, (identities.to_owned(), vec![Value::Id(person)])];
+    let mut statements = vec![sign_in, (IdentityRow::SELECT.to_owned(), vec![Value::Id(person)])];
     if has_rights {
         // groups that a directory provisions are not nested
         let roles = format!(
-            "SELECT {ROLE} FROM role_assignment r WHERE r.principal_id = ?1 AND r.principal_type = 'PlatformUser' \
-             UNION ALL SELECT {ROLE} FROM application_user u \
+            "SELECT {columns} FROM role_assignment r WHERE r.principal_id = ?1 AND r.principal_type = 'PlatformUser' \
+             UNION ALL SELECT {columns} FROM application_user u \
              JOIN application_group_member m ON m.application_user_rid = u.rid \
              JOIN application_group p ON p.rid = m.application_group_rid \
              JOIN role_assignment r ON r.principal_id = p.id AND r.principal_type = 'PlatformGroup' \
-             WHERE u.id = ?1 AND u.is_active"
+             WHERE u.id = ?1 AND u.is_active",
+            columns = AssignedRole::COLUMNS
         );
         statements.push((roles, vec![Value::Id(person)]));
     }
     statements
 }
 
-/// The sign-in behind a grant or session.
-struct SignIn {
-    enabled: bool,
-    needs_nonce: bool,
-    holder_subscription: Uuid,
-    /// The identity provider instance through which the person signed in.
-    instance: Uuid,
+selectable! {
+    /// The sign-in behind a grant or session, which names these columns.
+    struct SignIn {
+        is_enabled: bool = "is_enabled",
+        needs_nonce: Option<bool> = "needs_nonce",
+        holder_subscription: Uuid = "holder_subscription_id",
+        /// The identity provider instance through which the person signed in.
+        instance: Uuid = "idp_instance_id",
+    }
+}
+
+selectable! {
+    /// An active identity of a person, as it is stored.
+    struct IdentityRow<'r> from "FROM application_user u \
+        JOIN application_identity i ON i.application_user_rid = u.rid AND i.lifecycle_status = 'Active' \
+        WHERE u.id = ?1 AND u.hidden_on IS NULL ORDER BY i.rid" {
+        instance: Uuid = "i.idp_instance_id",
+        subject: &'r str = "i.subject",
+        is_of_store: bool = "i.is_user_store_identity",
+        is_active: bool = "u.is_active",
+        login_name: &'r str = "COALESCE(u.user_name, u.email_address, i.subject)",
+    }
 }
 
 /// An active identity of a person.
@@ -99,6 +115,27 @@ enum Identity {
     User(Uuid),
     /// A subject at an external identity provider: whether the platform user is active, and the login name.
     External(bool, String),
+}
+
+impl IdentityRow<'_> {
+    /// The identity; `None` if the subject is no user's id.
+    fn identity(&self) -> Option<Identity> {
+        if self.is_of_store {
+            // the subject of a user of a store is the user's id
+            Uuid::try_parse(self.subject).ok().map(Identity::User)
+        } else {
+            Some(Identity::External(self.is_active, self.login_name.to_owned()))
+        }
+    }
+}
+
+/// A user of a user store.
+#[derive(Clone, Copy)]
+struct StoreUser {
+    /// The user store.
+    store: Uuid,
+    /// The user there.
+    user: Uuid,
 }
 
 /// The rows of a person: sign-in, identities and roles.
@@ -114,25 +151,12 @@ impl PersonRows {
     /// Takes a row of the statement at this index of [`person_statements`].
     pub fn read(&mut self, index: usize, row: &Row<'_>) -> Result<(), Error> {
         match index {
-            0 => {
-                self.sign_in = Some(SignIn {
-                    enabled: row.bool(0)?,
-                    needs_nonce: !row.is_null(1)? && row.bool(1)?,
-                    holder_subscription: row.id(2)?,
-                    instance: row.id(3)?,
-                });
-            }
-            1 if row.bool(2)? => {
-                // the subject of a user of a store is the user's id
-                if let Ok(user) = Uuid::try_parse(row.text(1)?) {
-                    self.identities.push((row.id(0)?, Identity::User(user)));
-                }
-            }
+            0 => self.sign_in = Some(SignIn::read(row)?),
             1 => {
-                let identity = Identity::External(row.bool(3)?, row.text(4)?.to_owned());
-                self.identities.push((row.id(0)?, identity));
+                let row = IdentityRow::read(row)?;
+                self.identities.extend(row.identity().map(|identity| (row.instance, identity)));
             }
-            _ => self.roles.push(read_role(row)?),
+            _ => self.roles.push(AssignedRole::read(row)?.held()?),
         }
         Ok(())
     }
@@ -144,7 +168,8 @@ impl PersonRows {
     pub fn caller(
         self,
         tx: &mut Tx<'_>,
-        (person, holder): (Uuid, Uuid),
+        person: Uuid,
+        holder: Uuid,
         has_rights: bool,
         now: Timestamp,
     ) -> Result<Option<Caller>, Error> {
@@ -152,14 +177,14 @@ impl PersonRows {
         let own = self.identities.iter().find(|(instance, _)| *instance == sign_in.instance);
         let Some((instance, own)) = own else { return Ok(None) };
         let users = self.identities.iter().filter_map(|(instance, identity)| match identity {
-            Identity::User(user) if has_rights => Some((*instance, *user)),
+            Identity::User(user) if has_rights => Some(StoreUser { store: *instance, user: *user }),
             _ => None,
         });
-        let users: Vec<(Uuid, Uuid)> = users.collect();
+        let users: Vec<StoreUser> = users.collect();
         let own_user = match own {
             Identity::External(false, _) => return Ok(None),
             Identity::External(true, _) => None,
-            Identity::User(user) => Some((*instance, *user)),
+            Identity::User(user) => Some(StoreUser { store: *instance, user: *user }),
         };
         let (own_name, groups) = read_users(tx, own_user, &users, now)?;
         let login_name = match own {
@@ -168,15 +193,15 @@ impl PersonRows {
         };
         let Some(login_name) = login_name else { return Ok(None) };
         let mut roles = self.roles;
-        for ((instance, _), groups) in users.iter().zip(&groups) {
-            read_roles_of_groups(tx, *instance, groups, &mut roles)?;
+        for (user, groups) in users.iter().zip(&groups) {
+            read_roles_of_groups(tx, user.store, groups, &mut roles)?;
         }
         Ok(Some(Caller {
             id: person,
             holder,
             is_person: true,
-            enabled: sign_in.enabled,
-            needs_nonce: sign_in.needs_nonce,
+            enabled: sign_in.is_enabled,
+            needs_nonce: sign_in.needs_nonce == Some(true),
             subscription: sign_in.holder_subscription,
             login_name: Some(login_name),
             roles,
@@ -197,26 +222,33 @@ pub fn session_caller(
         statements.iter().map(|(text, parameters)| (text.as_str(), parameters.as_slice())).collect();
     let mut rows = PersonRows::default();
     tx.query_all(&statements, &mut |index, row| rows.read(index, row))?;
-    rows.caller(tx, (person, console), true, now)
+    rows.caller(tx, person, console, true, now)
 }
 
-/// The columns of a role assignment.
-const ROLE: &str = "r.role_type, r.apply_to_customer_id, r.apply_to_subscription_id, r.apply_to_tenant_id, \
-    r.apply_to_idp_instance_id";
+selectable! {
+    /// A role assignment.
+    struct AssignedRole<'r> {
+        role: &'r str = "r.role_type",
+        customer: Option<Uuid> = "r.apply_to_customer_id",
+        subscription: Option<Uuid> = "r.apply_to_subscription_id",
+        tenant: Option<Uuid> = "r.apply_to_tenant_id",
+        instance: Option<Uuid> = "r.apply_to_idp_instance_id",
+    }
+}
 
-fn read_role(row: &Row<'_>) -> Result<HeldRole, Error> {
-    let unknown = || Error::Internal("a person has a role of no known type, or given at nothing".into());
-    let role = RoleType::of(row.text(0)?).ok_or_else(unknown)?;
-    let targets = [row.optional_id(1)?, row.optional_id(2)?, row.optional_id(3)?, row.optional_id(4)?];
-    let [customer, subscription, tenant, instance] = targets;
-    let scope: Option<RoleScope> = role.scope(|kind| match kind {
-        ScopeKind::Customer => customer,
-        ScopeKind::Subscription => subscription,
-        ScopeKind::Tenant => tenant,
-        ScopeKind::IdpInstance | ScopeKind::UserStore => instance,
-        ScopeKind::System | ScopeKind::Nothing => None,
-    });
-    Ok(HeldRole { role, scope: scope.ok_or_else(unknown)? })
+impl AssignedRole<'_> {
+    fn held(&self) -> Result<HeldRole, Error> {
+        let unknown = || Error::Internal("a person has a role of no known type, or given at nothing".into());
+        let role = RoleType::of(self.role).ok_or_else(unknown)?;
+        let scope: Option<RoleScope> = role.scope(|kind| match kind {
+            ScopeKind::Customer => self.customer,
+            ScopeKind::Subscription => self.subscription,
+            ScopeKind::Tenant => self.tenant,
+            ScopeKind::IdpInstance | ScopeKind::UserStore => self.instance,
+            ScopeKind::System | ScopeKind::Nothing => None,
+        });
+        Ok(HeldRole { role, scope: scope.ok_or_else(unknown)? })
+    }
 }
 
 /// The SQL condition that a user `s` of a store `o` may sign in now, `?3`.
@@ -246,19 +278,19 @@ static GROUPS: LazyLock<String> = LazyLock::new(|| {
 });
 
 /// Whether a user of a store may sign in now.
-pub fn may_sign_in(tx: &mut Tx<'_>, user: (Uuid, Uuid), now: Timestamp) -> Result<bool, Error> {
-    Ok(read_users(tx, Some(user), &[], now)?.0.is_some())
+pub fn may_sign_in(tx: &mut Tx<'_>, store: Uuid, user: Uuid, now: Timestamp) -> Result<bool, Error> {
+    Ok(read_users(tx, Some(StoreUser { store, user }), &[], now)?.0.is_some())
 }
 
 /// The login name of a user of a store, if that user may sign in now, and the groups that each of the other users is in, at any
 /// depth, in their order.
 fn read_users(
     tx: &mut Tx<'_>,
-    own: Option<(Uuid, Uuid)>,
-    users: &[(Uuid, Uuid)],
+    own: Option<StoreUser>,
+    users: &[StoreUser],
     now: Timestamp,
 ) -> Result<(Option<String>, Vec<Vec<Uuid>>), Error> {
-    let key = |(instance, user)| [Value::Id(instance), Value::Id(user), Value::Int(now.0)];
+    let key = |user: StoreUser| [Value::Id(user.store), Value::Id(user.user), Value::Int(now.0)];
     let own = own.map(key);
     let keys: Vec<[Value; 3]> = users.iter().copied().map(key).collect();
     let mut statements: Vec<(&str, &[Value])> = keys.iter().map(|key| (GROUPS.as_str(), &key[..])).collect();
@@ -284,16 +316,17 @@ fn read_roles_of_groups(
 ) -> Result<(), Error> {
     for chunk in groups.chunks(chancery_resource::LIST) {
         let mut sql = Sql::new(format!(
-            "SELECT {ROLE} FROM application_group_identity i \
+            "SELECT {} FROM application_group_identity i \
              JOIN application_group p ON p.rid = i.application_group_rid \
              JOIN role_assignment r ON r.principal_id = p.id AND r.principal_type = 'PlatformGroup' \
-             WHERE i.lifecycle_status = 'Active' AND i.idp_instance_id = "
+             WHERE i.lifecycle_status = 'Active' AND i.idp_instance_id = ",
+            AssignedRole::COLUMNS
         ))
         .bind(instance);
         sql.add(" AND i.subject IN ");
         sql.add_list(chunk.iter().map(|id| Value::Text(id.to_string())));
         tx.query(&sql.text, &sql.parameters, |row| {
-            roles.push(read_role(row)?);
+            roles.push(AssignedRole::read(row)?.held()?);
             Ok(())
         })?;
     }

@@ -5,7 +5,7 @@ use std::{collections::HashMap, sync::Arc};
 use chancery_record::{Timestamp, Value, fold, parse_id};
 use chancery_resource::settings::{Options, UserStoreOption};
 use chancery_resource::{HeldRole, Lineage, RoleType, ScopeKind, Sql, StoreScope};
-use chancery_store::{EPOCH, Error, Mode, Row, Store, Tx};
+use chancery_store::{EPOCH, Error, Mode, Row, Store, Tx, selectable};
 use uuid::Uuid;
 
 use crate::{
@@ -67,9 +67,8 @@ impl RightsLookup {
         }
         let claims = signed.or(referenced).filter(|_| !result.is_revoked);
         if let Some(claims) = claims.as_ref().filter(|claims| claims.gid.is_some()) {
-            let holder = (claims.sub, claims.client_id);
             let rows = std::mem::take(&mut result.person);
-            result.caller = rows.caller(tx, holder, claims.has_rights(), self.now)?;
+            result.caller = rows.caller(tx, claims.sub, claims.client_id, claims.has_rights(), self.now)?;
         }
         let caller = result.caller.filter(|_| claims.is_some()).map(Arc::new);
         let store = result.store.map(|mut store| {
@@ -238,6 +237,47 @@ pub async fn read_access(
     store.run("MayIntrospect", Mode::Quick, Some(epoch), looking).await
 }
 
+selectable! {
+    /// A role of a client app as a caller, or the client app alone where it has none. `a` is the client app, and `g` the one that the
+    /// token was issued to.
+    struct RoleOfCaller<'r> from "FROM client_app a JOIN subscription s ON s.id = a.subscription_id \
+        JOIN client_app g ON g.id = ?2 \
+        LEFT JOIN client_app_authentication_configuration c ON c.client_app_id = g.id \
+        LEFT JOIN client_app_role r ON r.client_app_id = a.id WHERE a.id = ?1" {
+        is_enabled: bool = "a.enabled",
+        is_allowed: bool = "a.allow_client_credential_login",
+        subscription: Uuid = "a.subscription_id",
+        customer: Uuid = "s.customer_id",
+        role: Option<&'r str> = "r.role_type",
+        tenant: Option<Uuid> = "r.apply_to_tenant_id",
+        instance: Option<Uuid> = "r.apply_to_idp_instance_id",
+        is_holder_enabled: bool = "g.enabled",
+        needs_nonce: Option<bool> = "c.require_dpop_nonce",
+        holder_subscription: Uuid = "g.subscription_id",
+        /// Stands for the conditions of [`serves`].
+        are_served: bool = "{serves}",
+    }
+}
+
+impl RoleOfCaller<'_> {
+    /// The role; `None` if the client app has none.
+    fn held(&self) -> Result<Option<HeldRole>, Error> {
+        let Some(name) = self.role else { return Ok(None) };
+        let unknown =
+            |what: &str| Error::Internal(format!("a client app has a role {name:?}, which is {what}"));
+        let role = RoleType::of(name).ok_or_else(|| unknown("none"))?;
+        let scope = role.scope(|kind| match kind {
+            ScopeKind::Customer => Some(self.customer),
+            ScopeKind::Subscription => Some(self.subscription),
+            ScopeKind::Tenant => self.tenant,
+            ScopeKind::IdpInstance | ScopeKind::UserStore => self.instance,
+            ScopeKind::System | ScopeKind::Nothing => None,
+        });
+        let scope = scope.ok_or_else(|| unknown("given at nothing"))?;
+        Ok(Some(HeldRole { role, scope }))
+    }
+}
+
 /// Adds the statement that finds a token's caller, enabled while both the client app that the token was
 /// issued to and the one whose rights it carries may use tokens.
 fn query_caller<'a>(queries: &mut Queries<'a>, claims: &'a Claims) {
@@ -245,48 +285,21 @@ fn query_caller<'a>(queries: &mut Queries<'a>, claims: &'a Claims) {
     let mut parameters = vec![Value::Id(client), Value::Id(claims.client_id)];
     parameters.extend(claims.tid.map(Value::Id));
     let tenant = claims.tid.map(|_| "?3");
-    let text = format!(
-        "SELECT a.enabled, a.allow_client_credential_login, a.subscription_id, s.customer_id, \
-         r.role_type, r.apply_to_tenant_id, r.apply_to_idp_instance_id, \
-         g.enabled, c.require_dpop_nonce, g.subscription_id, {} AND {} \
-         FROM client_app a JOIN subscription s ON s.id = a.subscription_id \
-         JOIN client_app g ON g.id = ?2 \
-         LEFT JOIN client_app_authentication_configuration c ON c.client_app_id = g.id \
-         LEFT JOIN client_app_role r ON r.client_app_id = a.id WHERE a.id = ?1",
-        serves("a", tenant),
-        serves("g", tenant)
-    );
+    let are_served = serves("a", tenant) + " AND " + &serves("g", tenant);
+    let text = RoleOfCaller::SELECT.replace("{serves}", &are_served);
     queries.push(text, parameters, move |result, row| {
-        let enabled = row.bool(0)? && row.bool(1)? && row.bool(7)? && row.bool(10)?;
-        let needs_nonce = !row.is_null(8)? && row.bool(8)?;
-        let (subscription, customer, holder) = (row.id(2)?, row.id(3)?, row.id(9)?);
+        let row = RoleOfCaller::read(row)?;
         let caller = result.caller.get_or_insert_with(|| Caller {
             id: client,
             holder: claims.client_id,
             is_person: false,
-            enabled,
-            needs_nonce,
-            subscription: holder,
+            enabled: row.is_enabled && row.is_allowed && row.is_holder_enabled && row.are_served,
+            needs_nonce: row.needs_nonce == Some(true),
+            subscription: row.holder_subscription,
             login_name: None,
             roles: Vec::new(),
         });
-        if row.is_null(4)? {
-            return Ok(());
-        }
-        let name = row.text(4)?;
-        let unknown =
-            |what: &str| Error::Internal(format!("a client app has a role {name:?}, which is {what}"));
-        let role = RoleType::of(name).ok_or_else(|| unknown("none"))?;
-        let (tenant, instance) = (row.optional_id(5)?, row.optional_id(6)?);
-        let scope = role.scope(|kind| match kind {
-            ScopeKind::Customer => Some(customer),
-            ScopeKind::Subscription => Some(subscription),
-            ScopeKind::Tenant => tenant,
-            ScopeKind::IdpInstance | ScopeKind::UserStore => instance,
-            ScopeKind::System | ScopeKind::Nothing => None,
-        });
-        let scope = scope.ok_or_else(|| unknown("given at nothing"))?;
-        caller.roles.push(HeldRole { role, scope });
+        caller.roles.extend(row.held()?);
         Ok(())
     });
 }
@@ -298,48 +311,63 @@ pub fn load_store_context(tx: &mut Tx<'_>, name: &str) -> Result<Option<StoreCon
     Ok(lookup.look_up(tx)?.store.map(Arc::unwrap_or_clone))
 }
 
+selectable! {
+    /// A user store, with its lineage.
+    struct StoreRow from "FROM idp_instance i JOIN subscription s ON s.id = i.subscription_id" {
+        number: i64 = "i.rid",
+        id: Uuid = "i.id",
+        name: String = "i.name",
+        subscription: Uuid = "i.subscription_id",
+        customer: Uuid = "s.customer_id",
+        is_active: bool = "i.is_active",
+        metadata: Option<i64> = "(SELECT snapshot_number FROM passkey_trust WHERE source = 'mds')",
+        tenant: Option<Uuid> = "(SELECT t.id FROM tenant_idp_instance l JOIN tenant t ON t.rid = l.tenant_rid \
+            WHERE l.idp_instance_rid = i.rid AND NOT EXISTS (SELECT 1 FROM tenant_idp_instance o \
+            WHERE o.idp_instance_rid = i.rid AND o.tenant_rid <> l.tenant_rid))",
+    }
+}
+
+impl From<StoreRow> for StoreContext {
+    fn from(row: StoreRow) -> Self {
+        let StoreRow { number, id, name, subscription, customer, is_active, metadata, tenant } = row;
+        let lineage = Lineage {
+            customer: Some(customer),
+            subscription: Some(subscription),
+            tenant,
+            instance: Some(id),
+        };
+        let options = Arc::new(Options::<UserStoreOption>::new(HashMap::new()));
+        let scope = StoreScope { number, id, lineage, name, options, metadata };
+        Self { scope, subscription, customer, is_active }
+    }
+}
+
+selectable! {
+    /// An option of a user store.
+    struct StoreOption from "FROM option_value o" {
+        name: String = "o.name",
+        value: String = "o.value",
+    }
+}
+
 /// Adds the statements that find a user store by its id or its name, and its options.
 fn query_store(queries: &mut Queries<'_>, name: &str) {
     let (condition, key) = match parse_id(name) {
         Some(id) => ("i.id = ?1 AND i.store_name_key IS NOT NULL", Value::Id(id)),
         None => ("i.store_name_key = ?1", Value::Text(fold(name))),
     };
-    let text = format!(
-        "SELECT i.rid, i.id, i.name, i.subscription_id, s.customer_id, i.is_active, \
-         (SELECT snapshot_number FROM passkey_trust WHERE source = 'mds'), \
-         (SELECT t.id FROM tenant_idp_instance l JOIN tenant t ON t.rid = l.tenant_rid WHERE l.idp_instance_rid = i.rid \
-         AND NOT EXISTS (SELECT 1 FROM tenant_idp_instance o WHERE o.idp_instance_rid = i.rid \
-         AND o.tenant_rid <> l.tenant_rid)) FROM idp_instance i JOIN subscription s ON s.id = i.subscription_id WHERE {condition}"
-    );
+    let text = format!("{} WHERE {condition}", StoreRow::SELECT);
     queries.push(text, vec![key.clone()], |result, row| {
-        let (id, subscription, customer) = (row.id(1)?, row.id(3)?, row.id(4)?);
-        let lineage = Lineage {
-            customer: Some(customer),
-            subscription: Some(subscription),
-            tenant: row.optional_id(7)?,
-            instance: Some(id),
-        };
-        result.store = Some(StoreContext {
-            scope: StoreScope {
-                number: row.int(0)?,
-                id,
-                lineage,
-                name: row.text(2)?.to_owned(),
-                options: Arc::new(Options::<UserStoreOption>::new(HashMap::new())),
-                metadata: if row.is_null(6)? { None } else { Some(row.int(6)?) },
-            },
-            subscription,
-            customer,
-            is_active: row.bool(5)?,
-        });
+        result.store = Some(StoreRow::read(row)?.into());
         Ok(())
     });
     let text = format!(
-        "SELECT o.name, o.value FROM option_value o \
-         WHERE o.apply_to_idp_instance_id = (SELECT i.id FROM idp_instance i WHERE {condition})"
+        "{} WHERE o.apply_to_idp_instance_id = (SELECT i.id FROM idp_instance i WHERE {condition})",
+        StoreOption::SELECT
     );
     queries.push(text, vec![key], |result, row| {
-        result.options.insert(row.text(0)?.to_owned(), row.text(1)?.to_owned());
+        let StoreOption { name, value } = StoreOption::read(row)?;
+        result.options.insert(name, value);
         Ok(())
     });
 }

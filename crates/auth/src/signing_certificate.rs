@@ -12,7 +12,7 @@ use chancery_oauth::{Algorithm, PublicKey};
 use chancery_record::{Secret, Timestamp, Value};
 use chancery_resource::settings::{Options, TenantOption};
 use chancery_resource::{AuditKey, MasterKey, open_secret};
-use chancery_store::{Error, Tx};
+use chancery_store::{Error, Tx, selectable};
 use serde_json::json;
 use uuid::Uuid;
 
@@ -85,6 +85,55 @@ impl SigningCertificate {
     }
 }
 
+selectable! {
+    /// A certificate of the cert store that should sign.
+    struct StoredCertificate<'r> {
+        id: Uuid = "id",
+        version: &'r str = "concurrency_token",
+        certificate: &'r [u8] = "certificate",
+        sealed: &'r str = "private_key",
+        cert_type: &'r str = "cert_type",
+        subscription: Option<Uuid> = "apply_to_subscription_id",
+        tenant: Option<Uuid> = "apply_to_tenant_id",
+        valid_from: i64 = "valid_from",
+        valid_to: i64 = "valid_to",
+    }
+}
+
+impl StoredCertificate<'_> {
+    /// The certificate with its public key; `None` if it cannot be read, or its key cannot sign.
+    fn parse(&self) -> Option<SigningCertificate> {
+        let facts = facts_of(self.certificate).ok()?;
+        let spki = &facts.subject_public_key_info;
+        let public = PublicKey::from_spki(spki).ok()?;
+        let kid = public.thumbprint();
+        let mut jwk = chancery_certificate::PublicKey::from_spki(spki)?.jwk(&kid);
+        let (_, algorithm) = algorithms(facts.key)?;
+        let x5t = facts.thumbprint_sha256;
+        let members = jwk.as_object_mut()?;
+        members.insert("use".into(), json!("sig"));
+        members.insert("alg".into(), json!(algorithm.name()));
+        members.insert("x5t#S256".into(), json!(x5t));
+        Some(SigningCertificate {
+            id: self.id,
+            version: self.version.to_owned(),
+            kid,
+            x5t,
+            public,
+            algorithm,
+            jwk,
+            for_audit: self.cert_type == "AuditTrailSigning",
+            is_default: self.cert_type == "Default",
+            subscription: self.subscription,
+            tenant: self.tenant,
+            valid_from: self.valid_from,
+            valid_to: self.valid_to,
+            sealed: self.sealed.to_owned(),
+            private: OnceLock::new(),
+        })
+    }
+}
+
 /// The signing certificates at an epoch.
 #[derive(Default)]
 pub struct Certificates {
@@ -148,58 +197,26 @@ impl Certificates {
     /// Reads the certificates. Those of `before` that did not change are reused.
     pub fn load(tx: &mut Tx<'_>, epoch: i64, before: &Self) -> Result<Self, Error> {
         let text = format!(
-            "SELECT id, concurrency_token, certificate, private_key, cert_type, apply_to_subscription_id, \
-             apply_to_tenant_id, valid_from, valid_to FROM (SELECT c.*, ROW_NUMBER() OVER \
+            "SELECT {} FROM (SELECT c.*, ROW_NUMBER() OVER \
              (PARTITION BY cert_type, apply_to_subscription_id, apply_to_tenant_id ORDER BY valid_to DESC, id) \
              AS place FROM cert_store c WHERE certificate_has_private_key \
              AND (cert_type IN ('AuditTrailSigning', 'Default') OR (cert_type = 'OidcTokenSigning' \
              AND (apply_to_subscription_id IS NOT NULL OR apply_to_tenant_id IS NOT NULL)))) AS c \
-             WHERE place <= {MAX_PER_OWNER} ORDER BY valid_to DESC, id"
+             WHERE place <= {MAX_PER_OWNER} ORDER BY valid_to DESC, id",
+            StoredCertificate::COLUMNS
         );
         let (mut all, mut unreadable) = (Vec::new(), HashSet::new());
         let before: HashMap<Uuid, &Arc<SigningCertificate>> =
             before.all.iter().map(|one| (one.id, one)).collect();
         tx.query(&text, &[], |row| {
-            let (id, version) = (row.id(0)?, row.text(1)?);
-            if let Some(cached) = before.get(&id).filter(|one| one.version == version) {
+            let stored = StoredCertificate::read(row)?;
+            if let Some(cached) = before.get(&stored.id).filter(|one| one.version == stored.version) {
                 all.push(Arc::clone(cached));
-                return Ok(());
+            } else if let Some(certificate) = stored.parse() {
+                all.push(Arc::new(certificate));
+            } else {
+                unreadable.insert((stored.id, stored.version.to_owned()));
             }
-            let facts = facts_of(row.bytes(2)?).ok();
-            let read = facts.as_ref().and_then(|facts| {
-                let spki = &facts.subject_public_key_info;
-                let public = PublicKey::from_spki(spki).ok()?;
-                let kid = public.thumbprint();
-                let mut jwk = chancery_certificate::PublicKey::from_spki(spki)?.jwk(&kid);
-                let (_, algorithm) = algorithms(facts.key)?;
-                let x5t = facts.thumbprint_sha256.clone();
-                let members = jwk.as_object_mut()?;
-                members.insert("use".into(), json!("sig"));
-                members.insert("alg".into(), json!(algorithm.name()));
-                members.insert("x5t#S256".into(), json!(x5t));
-                Some((public, kid, jwk, algorithm, x5t))
-            });
-            let Some((public, kid, jwk, algorithm, x5t)) = read else {
-                unreadable.insert((id, version.to_owned()));
-                return Ok(());
-            };
-            all.push(Arc::new(SigningCertificate {
-                id,
-                version: version.to_owned(),
-                kid,
-                x5t,
-                public,
-                algorithm,
-                jwk,
-                for_audit: row.text(4)? == "AuditTrailSigning",
-                is_default: row.text(4)? == "Default",
-                subscription: row.optional_id(5)?,
-                tenant: row.optional_id(6)?,
-                valid_from: row.int(7)?,
-                valid_to: row.int(8)?,
-                sealed: row.text(3)?.to_owned(),
-                private: OnceLock::new(),
-            }));
             Ok(())
         })?;
         let mut max_lifetime = lifetime(None);

@@ -2,7 +2,7 @@
 
 use chancery_record::Value;
 use chancery_resource::{HeldRole, LIST, Permit, RoleScope, Sql};
-use chancery_store::{Error, Tx};
+use chancery_store::{Error, Tx, selectable};
 use uuid::Uuid;
 
 use crate::{Caller, StoreContext, decide};
@@ -15,13 +15,19 @@ pub fn has_store_access(caller: &Caller, store: &StoreContext) -> bool {
     ACCESS_PERMITS.into_iter().any(|permit| decide(permit, caller, Some(store)).is_ok())
 }
 
+selectable! {
+    /// The subscription and the customer that own an instance.
+    struct InstanceOwner from "FROM idp_instance i JOIN subscription s ON s.id = i.subscription_id WHERE i.id = ?1" {
+        subscription: Uuid = "i.subscription_id",
+        customer: Uuid = "s.customer_id",
+    }
+}
+
 /// Whether roles permit reading the people of an instance, with all their data there: of a user store, or of an external
 /// identity provider.
 pub fn may_read_people(tx: &mut Tx<'_>, roles: &[HeldRole], instance: Uuid) -> Result<bool, Error> {
-    let text = "SELECT i.subscription_id, s.customer_id FROM idp_instance i JOIN subscription s ON s.id = i.subscription_id \
-        WHERE i.id = ?1";
-    let instance_row = tx.one(text, &[instance.into()], |row| Ok((row.id(0)?, row.id(1)?)))?;
-    let Some((subscription, customer)) = instance_row else { return Ok(false) };
+    let owner = tx.one(InstanceOwner::SELECT, &[instance.into()], InstanceOwner::read)?;
+    let Some(InstanceOwner { subscription, customer }) = owner else { return Ok(false) };
     let covers = |scope: RoleScope| match scope {
         RoleScope::System => true,
         RoleScope::Customer(id) => id == customer,

@@ -3,7 +3,6 @@
 use std::sync::{Arc, PoisonError, RwLock};
 
 use base64::{Engine as _, prelude::BASE64_URL_SAFE_NO_PAD};
-use chancery_certificate::PrivateKey;
 use chancery_fetch::Policy;
 use chancery_oauth::{Algorithm, Nonces};
 use chancery_record::Timestamp;
@@ -17,6 +16,7 @@ use crate::{
     Claims, ClientApp, Issuer, Keyring,
     authenticated_clients::AuthenticatedClients,
     issuer::{ServingTenants, issuer_url},
+    keyring::TokenKey,
     remote_keys::RemoteKeys,
     signer::{ACCESS_TOKEN, ID_TOKEN, UnverifiedToken, sign},
     signing_certificate::Certificates,
@@ -115,7 +115,8 @@ impl TokenService {
         store: &Store,
         claims: &Claims,
         certificates: &Certificates,
-        (issuer, now): (&Issuer, Timestamp),
+        issuer: &Issuer,
+        now: Timestamp,
     ) -> Result<String, Error> {
         let typ = self.type_of(store, claims, certificates.epoch).await?;
         self.sign_with_first_key(claims, typ, &self.keyring.token_key, certificates, issuer, now)
@@ -145,7 +146,7 @@ impl TokenService {
         claims.authenticate(&self.master);
         if !app.gets_references {
             let certificates = self.certificates_since(store, epoch).await?;
-            return self.sign(store, claims, &certificates, (issuer, now)).await;
+            return self.sign(store, claims, &certificates, issuer, now).await;
         }
         let (token, digest) = self.make_reference();
         let claims = claims.clone();
@@ -161,8 +162,10 @@ impl TokenService {
     pub async fn sign_id_token(
         &self,
         store: &Store,
-        (typ, claims): (&str, impl FnOnce(&str) -> serde_json::Value),
-        (issuer, now): (&Issuer, Timestamp),
+        typ: &str,
+        claims: impl FnOnce(&str) -> serde_json::Value,
+        issuer: &Issuer,
+        now: Timestamp,
         epoch: i64,
     ) -> Result<String, Error> {
         let certificates = self.certificates_since(store, epoch).await?;
@@ -196,7 +199,7 @@ impl TokenService {
         &self,
         claims: &impl Serialize,
         typ: &str,
-        (own_id, own_key): &(String, PrivateKey),
+        own: &TokenKey,
         certificates: &Certificates,
         issuer: &Issuer,
         now: Timestamp,
@@ -208,7 +211,7 @@ impl TokenService {
                 })?;
                 sign(key, &one.kid, Some(&one.x5t), typ, claims)
             }
-            None => sign(own_key, own_id, None, typ, claims),
+            None => sign(&own.private, &own.kid, None, typ, claims),
         };
         signed.ok_or_else(|| Error::Internal("the key for tokens cannot sign".into()))
     }

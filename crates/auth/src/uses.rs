@@ -8,7 +8,7 @@ use std::{
 
 use chancery_record::Timestamp;
 use chancery_resource::StateTable;
-use chancery_store::{Error, Tx};
+use chancery_store::{Error, Tx, selectable};
 use uuid::Uuid;
 
 /// How often a use is recorded, in ms.
@@ -90,12 +90,20 @@ pub fn write_uses(tx: &mut Tx<'_>, uses: &[CredentialUse]) -> Result<(), Error> 
     Ok(())
 }
 
+selectable! {
+    /// The last use of a credential of a client app.
+    struct LastUse from "FROM client_credential_use WHERE client_app_id = ?1" {
+        credential: Uuid = "credential_id",
+        used_on: Timestamp = "used_on",
+    }
+}
+
 /// When the secrets and key sets of a client app were last used, by their ids.
 pub fn credential_uses(tx: &mut Tx<'_>, client_app: Uuid) -> Result<HashMap<Uuid, Timestamp>, Error> {
-    let text = "SELECT credential_id, used_on FROM client_credential_use WHERE client_app_id = ?1";
     let mut uses = HashMap::new();
-    tx.query(text, &[client_app.into()], |row| {
-        uses.insert(row.id(0)?, Timestamp(row.int(1)?));
+    tx.query(LastUse::SELECT, &[client_app.into()], |row| {
+        let LastUse { credential, used_on } = LastUse::read(row)?;
+        uses.insert(credential, used_on);
         Ok(())
     })?;
     Ok(uses)

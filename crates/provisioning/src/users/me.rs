@@ -83,7 +83,7 @@ fn own_user(call: &Call, tx: &mut Tx<'_>) -> Result<Uuid, Problem> {
         tx.one(text, &[person.into(), store.into()], |row| Ok(Uuid::try_parse(row.text(0)?).ok()))?;
     let user = subject.flatten().ok_or_else(not_found)?;
     // the person may have signed in by another instance
-    if !may_sign_in(tx, (store, user), call.context.now)? {
+    if !may_sign_in(tx, store, user, call.context.now)? {
         return Err(not_found());
     }
     Ok(user)

@@ -128,8 +128,8 @@ impl Provider<'_> {
             "events": { "http://schemas.openid.net/event/backchannel-logout": {} },
         });
         let epoch = self.store.epoch().await?;
-        let claims = (LOGOUT_TOKEN, |_: &str| claims);
-        self.tokens.sign_id_token(self.store, claims, (&issuer, now), epoch).await.map(Some)
+        let claims = |_: &str| claims;
+        self.tokens.sign_id_token(self.store, LOGOUT_TOKEN, claims, &issuer, now, epoch).await.map(Some)
     }
 }
 

@@ -125,7 +125,7 @@ impl Provider<'_> {
             let claims = move |algorithm: &str| about.claims(issuer, client, algorithm, request.now);
             let signed = self
                 .tokens
-                .sign_id_token(self.store, (ID_TOKEN, claims), (&request.issuer, request.now), epoch)
+                .sign_id_token(self.store, ID_TOKEN, claims, &request.issuer, request.now, epoch)
                 .await?;
             members.insert("id_token".to_owned(), json!(signed));
         }

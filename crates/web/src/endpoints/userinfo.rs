@@ -64,8 +64,8 @@ async fn sign(
         members.insert("iss".to_owned(), json!(issuer.url));
         members.insert("aud".to_owned(), json!(claims.client_id));
     }
-    let claims = (ID_TOKEN, |_: &str| user_claims);
-    Ok(app.token_service.sign_id_token(&app.store, claims, (issuer, now), epoch).await?)
+    let claims = |_: &str| user_claims;
+    Ok(app.token_service.sign_id_token(&app.store, ID_TOKEN, claims, issuer, now, epoch).await?)
 }
 
 async fn token_of_form(app: &App, parts: &Parts, body: &mut RequestBody) -> Result<Option<String>, Problem> {

@@ -6,11 +6,12 @@ use std::collections::{HashMap, HashSet};
 use chancery_record::Value;
 use chancery_resource::{
     Authority, CarriedRole, Context, HeldRole, Lineage, Problem, RoleType, ScopeKind, Sql, StoreError, Tx,
+    selectable,
 };
 use uuid::Uuid;
 
 use crate::{
-    granted_role::{Granted, LINEAGE, ROLE, RoleGroups, read_granted},
+    granted_role::{Granted, LINEAGE, RoleGroups, granted_role},
     role_carriers::RoleCarriers,
 };
 
@@ -72,6 +73,31 @@ fn find(
     Ok(found)
 }
 
+granted_role! {
+    /// A role of a platform user.
+    struct PersonRole {
+        person: Uuid = "r.principal_id",
+    }
+}
+
+granted_role! {
+    /// A role of a platform user as a member of a group.
+    struct MemberRole {
+        person: Uuid = "u.id",
+    }
+}
+
+selectable! {
+    /// An identity of a platform user at a user store.
+    struct StoreIdentity<'r> from "FROM application_user u \
+        JOIN application_identity i ON i.application_user_rid = u.rid AND i.is_user_store_identity WHERE " {
+        person: Uuid = "u.id",
+        store: Uuid = "i.idp_instance_id",
+        /// The id of the user there.
+        subject: &'r str = "i.subject",
+    }
+}
+
 /// Finds the roles that platform users carry: by assignment, through groups of the user stores in which they have
 /// identities, and through groups that a directory provisions.
 pub fn of_people(tx: &mut Tx<'_>, people: &[Uuid]) -> Result<Vec<CarriedRole>, Problem> {
@@ -80,32 +106,38 @@ pub fn of_people(tx: &mut Tx<'_>, people: &[Uuid]) -> Result<Vec<CarriedRole>, P
         sql.add(" IN ");
         sql.add_list(people.iter().copied().map(Value::Id));
     };
-    let mut assigned =
-        Sql::new(format!("SELECT r.principal_id, {ROLE} FROM role_assignment r {LINEAGE} WHERE "));
+    let columns = PersonRole::COLUMNS;
+    let mut assigned = Sql::new(format!("SELECT {columns} FROM role_assignment r {LINEAGE} WHERE "));
     named(&mut assigned, "r.principal_id");
     assigned.add(" AND r.principal_type = 'PlatformUser'");
-    let mut identities = Sql::new(
-        "SELECT u.id, i.idp_instance_id, i.subject FROM application_user u \
-         JOIN application_identity i ON i.application_user_rid = u.rid AND i.is_user_store_identity WHERE ",
-    );
+    let mut identities = Sql::new(StoreIdentity::SELECT);
     named(&mut identities, "u.id");
     let mut provisioned = Sql::new(format!(
-        "SELECT u.id, {ROLE} FROM application_user u JOIN application_group_member m ON m.application_user_rid = u.rid \
+        "SELECT {} FROM application_user u JOIN application_group_member m ON m.application_user_rid = u.rid \
          JOIN application_group p ON p.rid = m.application_group_rid \
-         JOIN role_assignment r ON r.principal_id = p.id AND r.principal_type = 'PlatformGroup' {LINEAGE} WHERE "
+         JOIN role_assignment r ON r.principal_id = p.id AND r.principal_type = 'PlatformGroup' {LINEAGE} WHERE ",
+        MemberRole::COLUMNS
     ));
     named(&mut provisioned, "u.id");
     let statements =
         [&assigned, &identities, &provisioned].map(|sql| (sql.text.as_str(), sql.parameters.as_slice()));
     let (mut found, mut stores) = (Vec::new(), OtherIdentities::new());
-    tx.query_all(&statements, &mut |index, row| {
-        let person = row.id(0)?;
-        if index != 1 {
-            carry(person, &[read_granted(row)?], &mut found)?;
-        } else if let Ok(other_id) = Uuid::try_parse(row.text(2)?) {
-            stores.entry(row.id(1)?).or_default().entry(other_id).or_default().push(person);
+    tx.query_all(&statements, &mut |index, row| match index {
+        0 => {
+            let row = PersonRole::read(row)?;
+            carry(row.person, &[row.granted()], &mut found)
         }
-        Ok(())
+        1 => {
+            let StoreIdentity { person, store, subject } = StoreIdentity::read(row)?;
+            if let Ok(other_id) = Uuid::try_parse(subject) {
+                stores.entry(store).or_default().entry(other_id).or_default().push(person);
+            }
+            Ok(())
+        }
+        _ => {
+            let row = MemberRole::read(row)?;
+            carry(row.person, &[row.granted()], &mut found)
+        }
     })?;
     for (instance, rows) in stores {
         let groups = role_groups(tx, instance)?;
@@ -114,13 +146,26 @@ pub fn of_people(tx: &mut Tx<'_>, people: &[Uuid]) -> Result<Vec<CarriedRole>, P
     Ok(found)
 }
 
+selectable! {
+    /// A role of a client app.
+    struct ClientAppRole<'r> from "FROM client_app a JOIN client_app_role r ON r.client_app_id = a.id \
+        JOIN subscription y ON y.id = a.subscription_id WHERE a.id = ?1" {
+        role: &'r str = "r.role_type",
+        customer: Option<Uuid> = "y.customer_id",
+        subscription: Option<Uuid> = "y.id",
+        tenant: Option<Uuid> = "r.apply_to_tenant_id",
+        instance: Option<Uuid> = "r.apply_to_idp_instance_id",
+    }
+}
+
 /// Finds the roles of an actor who is not the current caller: a platform user, or a client app.
 pub fn of_actor(tx: &mut Tx<'_>, actor: Uuid) -> Result<Vec<HeldRole>, Problem> {
     let mut carried = of_people(tx, &[actor])?;
-    let of_app = "SELECT a.id, r.role_type, y.customer_id, y.id, r.apply_to_tenant_id, r.apply_to_idp_instance_id \
-        FROM client_app a JOIN client_app_role r ON r.client_app_id = a.id \
-        JOIN subscription y ON y.id = a.subscription_id WHERE a.id = ?1";
-    tx.query(of_app, &[actor.into()], |row| carry(actor, &[read_granted(row)?], &mut carried))?;
+    tx.query(ClientAppRole::SELECT, &[actor.into()], |row| {
+        let ClientAppRole { role, customer, subscription, tenant, instance } = ClientAppRole::read(row)?;
+        let granted_for = Lineage { customer, subscription, tenant, instance };
+        carry(actor, &[RoleType::of(role).map(|role| (role, granted_for))], &mut carried)
+    })?;
     let held = carried.into_iter().filter_map(|CarriedRole { role, granted_for, .. }| {
         let scope = role.scope(|kind| match kind {
             ScopeKind::Customer => granted_for.customer,
@@ -173,6 +218,20 @@ pub fn of_groups(context: &Context, tx: &mut Tx<'_>, groups: &[Uuid]) -> Result<
 /// person.
 type OtherIdentities = HashMap<Uuid, HashMap<Uuid, Vec<Uuid>>>;
 
+selectable! {
+    /// A user of a store as a platform user, with another identity of the person at a user store, if there is one.
+    struct UserAsPerson<'r> from "FROM application_identity i \
+        JOIN application_user u ON u.rid = i.application_user_rid \
+        LEFT JOIN application_identity o ON o.application_user_rid = u.rid AND o.rid <> i.rid \
+        AND o.is_user_store_identity WHERE i.idp_instance_id = " {
+        /// The id of the user.
+        subject: &'r str = "i.subject",
+        person: Uuid = "u.id",
+        other_store: Option<Uuid> = "o.idp_instance_id",
+        other_subject: Option<&'r str> = "o.subject",
+    }
+}
+
 /// Finds the roles that were assigned to the persons, and their other identities.
 fn roles_of_identities(
     tx: &mut Tx<'_>,
@@ -181,29 +240,40 @@ fn roles_of_identities(
     carriers: &RoleCarriers,
     found: &mut Vec<CarriedRole>,
 ) -> Result<OtherIdentities, StoreError> {
-    let mut sql = Sql::new(
-        "SELECT i.subject, u.id, o.idp_instance_id, o.subject FROM application_identity i \
-         JOIN application_user u ON u.rid = i.application_user_rid \
-         LEFT JOIN application_identity o ON o.application_user_rid = u.rid AND o.rid <> i.rid \
-         AND o.is_user_store_identity WHERE i.idp_instance_id = ",
-    )
-    .bind(instance)
-    .push(" AND i.subject IN ");
+    let mut sql = Sql::new(UserAsPerson::SELECT).bind(instance).push(" AND i.subject IN ");
     sql.add_list(users.iter().map(|id| Value::Text(id.to_string())));
     let mut other_identities = OtherIdentities::new();
     tx.query(&sql.text, &sql.parameters, |row| {
-        // the subject of a user of a store is the user's id
-        let Ok(id) = Uuid::try_parse(row.text(0)?) else { return Ok(()) };
+        let UserAsPerson { subject, person, other_store, other_subject } = UserAsPerson::read(row)?;
+        let Ok(id) = Uuid::try_parse(subject) else { return Ok(()) };
         // a person with identities in several other stores matches several times
-        carry(id, carriers.of_person(row.id(1)?), found)?;
-        if !row.is_null(2)?
-            && let Ok(other_id) = Uuid::try_parse(row.text(3)?)
-        {
-            other_identities.entry(row.id(2)?).or_default().entry(other_id).or_default().push(id);
+        carry(id, carriers.of_person(person), found)?;
+        if let (Some(store), Some(Ok(other_id))) = (other_store, other_subject.map(Uuid::try_parse)) {
+            other_identities.entry(store).or_default().entry(other_id).or_default().push(id);
         }
         Ok(())
     })?;
     Ok(other_identities)
+}
+
+granted_role! {
+    /// A role of a user or a group of a store.
+    struct SubjectRole {
+        /// The id of the user or the group.
+        subject: &'r str = "i.subject",
+    }
+}
+
+selectable! {
+    /// Another identity of a user of a store.
+    struct OtherIdentity<'r> from "FROM application_identity i \
+        JOIN application_identity o ON o.application_user_rid = i.application_user_rid AND o.rid <> i.rid \
+        AND o.is_user_store_identity WHERE i.idp_instance_id = " {
+        /// The id of the user.
+        subject: &'r str = "i.subject",
+        other_store: Uuid = "o.idp_instance_id",
+        other_subject: &'r str = "o.subject",
+    }
 }
 
 /// Finds the roles that were assigned to the persons, their other identities, and the groups of the store that were
@@ -220,49 +290,51 @@ fn direct_roles(
         sql
     };
     let assigned = subjects(Sql::new(format!(
-        "SELECT i.subject, {ROLE} FROM application_identity i JOIN application_user u ON u.rid = i.application_user_rid \
+        "SELECT {} FROM application_identity i JOIN application_user u ON u.rid = i.application_user_rid \
          JOIN role_assignment r ON r.principal_id = u.id AND r.principal_type = 'PlatformUser' {LINEAGE} \
-         WHERE i.idp_instance_id = "
+         WHERE i.idp_instance_id = ",
+        SubjectRole::COLUMNS
     )));
-    let others = subjects(Sql::new(
-        "SELECT i.subject, o.idp_instance_id, o.subject FROM application_identity i \
-         JOIN application_identity o ON o.application_user_rid = i.application_user_rid AND o.rid <> i.rid \
-         AND o.is_user_store_identity WHERE i.idp_instance_id = ",
-    ));
+    let others = subjects(Sql::new(OtherIdentity::SELECT));
     let provisioned = subjects(Sql::new(format!(
-        "SELECT i.subject, {ROLE} FROM application_identity i \
+        "SELECT {} FROM application_identity i \
          JOIN application_group_member m ON m.application_user_rid = i.application_user_rid \
          JOIN application_group p ON p.rid = m.application_group_rid \
          JOIN role_assignment r ON r.principal_id = p.id AND r.principal_type = 'PlatformGroup' {LINEAGE} \
-         WHERE i.idp_instance_id = "
+         WHERE i.idp_instance_id = ",
+        SubjectRole::COLUMNS
     )));
     let granted = granted_to_groups(instance);
     let statements = [&assigned, &provisioned, &others, &granted]
         .map(|sql| (sql.text.as_str(), sql.parameters.as_slice()));
     let (mut other_identities, mut groups) = (OtherIdentities::new(), RoleGroups::new());
     tx.query_all(&statements, &mut |index, row| {
-        // the subject of a user of a store is the user's id
-        let Ok(id) = Uuid::try_parse(row.text(0)?) else { return Ok(()) };
-        match index {
-            0 | 1 => carry(id, &[read_granted(row)?], found)?,
-            2 => {
-                if let Ok(other_id) = Uuid::try_parse(row.text(2)?) {
-                    other_identities.entry(row.id(1)?).or_default().entry(other_id).or_default().push(id);
-                }
+        if index == 2 {
+            let OtherIdentity { subject, other_store, other_subject } = OtherIdentity::read(row)?;
+            if let (Ok(id), Ok(other_id)) = (Uuid::try_parse(subject), Uuid::try_parse(other_subject)) {
+                other_identities.entry(other_store).or_default().entry(other_id).or_default().push(id);
             }
-            _ => groups.entry(id).or_default().push(read_granted(row)?),
+            return Ok(());
         }
-        Ok(())
+        let row = SubjectRole::read(row)?;
+        let Ok(id) = Uuid::try_parse(row.subject) else { return Ok(()) };
+        if index == 3 {
+            groups.entry(id).or_default().push(row.granted());
+            Ok(())
+        } else {
+            carry(id, &[row.granted()], found)
+        }
     })?;
     Ok((other_identities, groups))
 }
 
 fn granted_to_groups(instance: Uuid) -> Sql {
     Sql::new(format!(
-        "SELECT i.subject, {ROLE} FROM application_group_identity i \
+        "SELECT {} FROM application_group_identity i \
          JOIN application_group p ON p.rid = i.application_group_rid \
          JOIN role_assignment r ON r.principal_id = p.id AND r.principal_type = 'PlatformGroup' {LINEAGE} \
-         WHERE i.idp_instance_id = "
+         WHERE i.idp_instance_id = ",
+        SubjectRole::COLUMNS
     ))
     .bind(instance)
 }
@@ -272,8 +344,9 @@ fn role_groups(tx: &mut Tx<'_>, instance: Uuid) -> Result<RoleGroups, StoreError
     let sql = granted_to_groups(instance);
     let mut groups = RoleGroups::new();
     tx.query(&sql.text, &sql.parameters, |row| {
-        if let Ok(group) = Uuid::try_parse(row.text(0)?) {
-            groups.entry(group).or_default().push(read_granted(row)?);
+        let row = SubjectRole::read(row)?;
+        if let Ok(group) = Uuid::try_parse(row.subject) {
+            groups.entry(group).or_default().push(row.granted());
         }
         Ok(())
     })?;
@@ -308,6 +381,17 @@ fn through_groups(
     })
 }
 
+selectable! {
+    /// A user of a store in a platform group that a directory provisions.
+    struct ProvisionedMember<'r> from "FROM application_identity i \
+        JOIN application_group_member m ON m.application_user_rid = i.application_user_rid \
+        JOIN application_group p ON p.rid = m.application_group_rid WHERE i.idp_instance_id = " {
+        /// The id of the user.
+        subject: &'r str = "i.subject",
+        group: Uuid = "p.id",
+    }
+}
+
 /// Finds the roles that users of a store carry through groups that a directory provisions. Such groups are not nested.
 fn through_provisioned_groups(
     tx: &mut Tx<'_>,
@@ -319,20 +403,14 @@ fn through_provisioned_groups(
     if groups.is_empty() {
         return Ok(());
     }
-    let mut sql = Sql::new(
-        "SELECT i.subject, p.id FROM application_identity i \
-         JOIN application_group_member m ON m.application_user_rid = i.application_user_rid \
-         JOIN application_group p ON p.rid = m.application_group_rid WHERE i.idp_instance_id = ",
-    )
-    .bind(instance)
-    .push(" AND i.subject IN ");
+    let mut sql = Sql::new(ProvisionedMember::SELECT).bind(instance).push(" AND i.subject IN ");
     sql.add_list(users.iter().map(|id| Value::Text(id.to_string())));
     sql.add(" AND p.id IN ");
     sql.add_list(groups.keys().copied().map(Value::Id));
     tx.query(&sql.text, &sql.parameters, |row| {
-        // the subject of a user of a store is the user's id
-        let Ok(user) = Uuid::try_parse(row.text(0)?) else { return Ok(()) };
-        groups.get(&row.id(1)?).map_or(Ok(()), |granted| carry(user, granted, found))
+        let ProvisionedMember { subject, group } = ProvisionedMember::read(row)?;
+        let Ok(user) = Uuid::try_parse(subject) else { return Ok(()) };
+        groups.get(&group).map_or(Ok(()), |granted| carry(user, granted, found))
     })
 }
 
@@ -362,6 +440,14 @@ fn near_groups(
     Ok(found)
 }
 
+selectable! {
+    /// A row in a group, directly or through nested groups.
+    struct RowInGroup from "FROM above a JOIN user_group g ON g.rid = a.rid WHERE g.id IN " {
+        row: Uuid = "a.id",
+        group: Uuid = "g.id",
+    }
+}
+
 /// Finds the roles of the groups that rows are in, and of their ancestors. `begin` selects the pairs of a row's id and a
 /// group's row number that start `above (id, rid)`.
 fn granted_above(
@@ -370,13 +456,13 @@ fn granted_above(
     groups: &RoleGroups,
     mut each: impl FnMut(Uuid, &[Granted]) -> Result<(), StoreError>,
 ) -> Result<(), StoreError> {
-    let mut sql = begin.push(
-        " UNION SELECT a.id, e.parent_rid FROM above a JOIN group_edge e ON e.child_rid = a.rid) \
-         SELECT a.id, g.id FROM above a JOIN user_group g ON g.rid = a.rid WHERE g.id IN ",
-    );
+    let mut sql = begin
+        .push(" UNION SELECT a.id, e.parent_rid FROM above a JOIN group_edge e ON e.child_rid = a.rid) ")
+        .push(RowInGroup::SELECT);
     sql.add_list(groups.keys().copied().map(Value::Id));
     tx.query(&sql.text, &sql.parameters, |row| {
-        groups.get(&row.id(1)?).map_or(Ok(()), |granted| each(row.id(0)?, granted))
+        let RowInGroup { row, group } = RowInGroup::read(row)?;
+        groups.get(&group).map_or(Ok(()), |granted| each(row, granted))
     })
 }
 

@@ -3,7 +3,9 @@
 use std::collections::{BTreeSet, HashMap};
 
 use chancery_record::Value;
-use chancery_resource::{LIST, Role, RoleType, Sql, StoreError, Tx, other_role_condition, role_condition};
+use chancery_resource::{
+    LIST, Role, RoleType, Sql, StoreError, Tx, other_role_condition, role_condition, selectable,
+};
 use uuid::Uuid;
 
 /// The maximum number of checked people.
@@ -29,7 +31,7 @@ pub fn people(tx: &mut Tx<'_>, query: CredentialQuery) -> Result<(Vec<Uuid>, boo
     match query {
         CredentialQuery::Person(person) => list.add(person),
         CredentialQuery::Group(group) => {
-            let mut sql = Sql::new(GROUPS).push(" AND g.id = ").bind(group);
+            let mut sql = StoreGroup::begin().push(" AND g.id = ").bind(group);
             members(tx, &mut sql, &mut list)?;
             let mut sql = Sql::new(PROVISIONED_MEMBERS).push("g.id = ").bind(group);
             provisioned_members(tx, &mut sql, &mut list)?;
@@ -69,9 +71,25 @@ impl PeopleList {
     }
 }
 
-/// The groups of user stores that correspond to platform groups.
-const GROUPS: &str = "SELECT DISTINCT i.idp_instance_id, i.subject FROM application_group g \
-    JOIN application_group_identity i ON i.application_group_rid = g.rid AND i.is_user_store_identity WHERE TRUE";
+selectable! {
+    /// A group of a user store that corresponds to a platform group.
+    struct StoreGroup<'r> {
+        store: Uuid = "i.idp_instance_id",
+        /// The id of the group.
+        subject: &'r str = "i.subject",
+    }
+}
+
+impl StoreGroup<'_> {
+    /// The begin of a statement for the groups that meet a condition on the platform group `g`.
+    fn begin() -> Sql {
+        Sql::new(format!(
+            "SELECT DISTINCT {} FROM application_group g \
+             JOIN application_group_identity i ON i.application_group_rid = g.rid AND i.is_user_store_identity WHERE TRUE",
+            Self::COLUMNS
+        ))
+    }
+}
 
 /// Adds the people with a role assignment that meets a condition, and then the members of groups with one.
 fn holders(tx: &mut Tx<'_>, condition: &str, list: &mut PeopleList) -> Result<(), StoreError> {
@@ -87,7 +105,7 @@ fn holders(tx: &mut Tx<'_>, condition: &str, list: &mut PeopleList) -> Result<()
     let with_role = format!(
         "g.id IN (SELECT r.principal_id FROM role_assignment r WHERE r.principal_type = 'PlatformGroup' AND {condition})"
     );
-    members(tx, &mut Sql::new(GROUPS).push(" AND ").push(&with_role), list)?;
+    members(tx, &mut StoreGroup::begin().push(" AND ").push(&with_role), list)?;
     provisioned_members(tx, &mut Sql::new(PROVISIONED_MEMBERS).push(&with_role), list)
 }
 
@@ -110,8 +128,9 @@ fn provisioned_members(tx: &mut Tx<'_>, sql: &mut Sql, list: &mut PeopleList) ->
 fn members(tx: &mut Tx<'_>, groups: &mut Sql, list: &mut PeopleList) -> Result<(), StoreError> {
     let mut by_store: HashMap<Uuid, Vec<Uuid>> = HashMap::new();
     tx.query(&groups.text, &groups.parameters, |row| {
-        if let Ok(group) = Uuid::try_parse(row.text(1)?) {
-            by_store.entry(row.id(0)?).or_default().push(group);
+        let StoreGroup { store, subject } = StoreGroup::read(row)?;
+        if let Ok(group) = Uuid::try_parse(subject) {
+            by_store.entry(store).or_default().push(group);
         }
         Ok(())
     })?;

@@ -8,7 +8,9 @@ use uuid::Uuid;
 use crate::{
     checked_people::{CredentialQuery, people},
     granted_role::lineage_of,
-    provider_setters::{ActorRoles, Provider, UnreviewedChange, external_instances_of, providers},
+    provider_setters::{
+        ActorRoles, ExternalIdentity, Provider, UnreviewedChange, external_identities_of, providers,
+    },
 };
 
 /// A provider whose people are to get a role that one of the actors who configured the provider lacks.
@@ -36,7 +38,7 @@ impl GrantReview {
     /// Reads the external instances of platform users at once, for calls of [`Self::required_for`].
     pub fn load(&mut self, tx: &mut Tx<'_>, people: &[Uuid]) -> Result<(), StoreError> {
         self.instances.extend(people.iter().map(|id| (CredentialQuery::Person(*id), BTreeSet::new())));
-        for (person, instance) in external_instances_of(tx, people)? {
+        for ExternalIdentity { person, instance } in external_identities_of(tx, people)? {
             self.instances.entry(CredentialQuery::Person(person)).or_default().insert(instance);
         }
         Ok(())
@@ -71,7 +73,7 @@ impl GrantReview {
         }
         let (people, _) = people(tx, of)?;
         let mut instances: BTreeSet<Uuid> =
-            external_instances_of(tx, &people)?.into_iter().map(|(_, instance)| instance).collect();
+            external_identities_of(tx, &people)?.into_iter().map(|identity| identity.instance).collect();
         if let CredentialQuery::Group(group) = of {
             // all members that a directory provisions, however many
             let text = "SELECT DISTINCT i.idp_instance_id FROM application_group g \

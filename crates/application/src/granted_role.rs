@@ -2,11 +2,10 @@
 
 use std::collections::HashMap;
 
-use chancery_resource::{Lineage, RoleScope, RoleType, Row, StoreError, Tx};
+use chancery_resource::{Lineage, RoleScope, RoleType, StoreError, Tx, selectable};
 use uuid::Uuid;
 
-/// The columns of a role assignment: the role, and the lineage of its target.
-pub const ROLE: &str = "r.role_type, COALESCE(r.apply_to_customer_id, y.customer_id), y.id, r.apply_to_tenant_id, r.apply_to_idp_instance_id";
+/// The joins that find the lineage of the target of a role assignment `r`.
 pub const LINEAGE: &str = "LEFT JOIN tenant t ON t.id = r.apply_to_tenant_id \
     LEFT JOIN idp_instance x ON x.id = r.apply_to_idp_instance_id \
     LEFT JOIN subscription y ON y.id = COALESCE(r.apply_to_subscription_id, t.subscription_id, x.subscription_id)";
@@ -17,16 +16,40 @@ pub type Granted = Option<(RoleType, Lineage)>;
 /// Groups of a store that were granted roles.
 pub type RoleGroups = HashMap<Uuid, Vec<Granted>>;
 
-/// Reads the columns of [`ROLE`], which follow the first; `None` if the role is unknown.
-pub fn read_granted(row: &Row<'_>) -> Result<Granted, StoreError> {
-    let Some(role) = RoleType::of(row.text(1)?) else { return Ok(None) };
-    let granted_for = Lineage {
-        customer: row.optional_id(2)?,
-        subscription: row.optional_id(3)?,
-        tenant: row.optional_id(4)?,
-        instance: row.optional_id(5)?,
+/// Declares the row of a role assignment `r`: the given columns, which say who has the role, then the role and the lineage of its
+/// target by [`LINEAGE`].
+macro_rules! granted_role {
+    ($(#[$meta:meta])* struct $name:ident { $($carrier:tt)+ }) => {
+        chancery_resource::selectable! {
+            $(#[$meta])*
+            struct $name<'r> {
+                $($carrier)+
+                role: &'r str = "r.role_type",
+                customer: Option<Uuid> = "COALESCE(r.apply_to_customer_id, y.customer_id)",
+                subscription: Option<Uuid> = "y.id",
+                tenant: Option<Uuid> = "r.apply_to_tenant_id",
+                instance: Option<Uuid> = "r.apply_to_idp_instance_id",
+            }
+        }
+
+        impl $name<'_> {
+            /// The role with the lineage of its target; `None` if it is unknown.
+            fn granted(&self) -> $crate::granted_role::Granted {
+                let Self { customer, subscription, tenant, instance, .. } = *self;
+                let lineage = chancery_resource::Lineage { customer, subscription, tenant, instance };
+                chancery_resource::RoleType::of(self.role).map(|role| (role, lineage))
+            }
+        }
     };
-    Ok(Some((role, granted_for)))
+}
+pub(crate) use granted_role;
+
+selectable! {
+    /// A subscription.
+    struct SubscriptionLineage {
+        customer: Uuid = "y.customer_id",
+        subscription: Uuid = "y.id",
+    }
 }
 
 /// The lineage of the target of a role.
@@ -45,10 +68,11 @@ pub fn lineage_of(tx: &mut Tx<'_>, scope: RoleScope) -> Result<Lineage, StoreErr
             ("idp_instance t ON t.subscription_id = y.id", id)
         }
     };
-    let text = format!("SELECT y.customer_id, y.id FROM subscription y JOIN {joined} WHERE t.id = ?1");
-    tx.query(&text, &[id.into()], |row| {
-        (lineage.customer, lineage.subscription) = (row.optional_id(0)?, row.optional_id(1)?);
-        Ok(())
-    })?;
+    let columns = SubscriptionLineage::COLUMNS;
+    let text = format!("SELECT {columns} FROM subscription y JOIN {joined} WHERE t.id = ?1");
+    if let Some(found) = tx.one(&text, &[id.into()], SubscriptionLineage::read)? {
+        lineage.customer = Some(found.customer);
+        lineage.subscription = Some(found.subscription);
+    }
     Ok(lineage)
 }

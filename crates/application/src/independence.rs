@@ -9,7 +9,7 @@ use uuid::Uuid;
 use crate::{
     carried_roles::of_actor,
     controllers::{Controller, controllers_of},
-    provider_setters::{external_instances_of, providers},
+    provider_setters::{external_identities_of, providers},
 };
 
 /// How long the actions of a SystemAdmin count, in ms: seven days. A SystemAdmin could act as anyone, and created most principals.
@@ -70,13 +70,14 @@ fn is_independent(
 
 /// The actors who set up the external identity providers by which these people sign in.
 fn controllers_of_providers(tx: &mut Tx<'_>, people: &[Uuid]) -> Result<Vec<Controller>, Problem> {
-    let instances = external_instances_of(tx, people)?.into_iter().map(|(_, instance)| instance).collect();
+    let instances =
+        external_identities_of(tx, people)?.into_iter().map(|identity| identity.instance).collect();
     let mut controllers = Vec::new();
     for provider in providers(tx, &instances)?.into_values() {
         let setters = provider.controllers(tx)?.into_iter();
-        controllers.extend(setters.map(|(actor, when)| (actor, Some(when))));
+        controllers.extend(setters.map(|(actor, when)| Controller { actor, acted_on: Some(when) }));
     }
-    controllers.retain(|(controller, _)| !people.contains(controller));
+    controllers.retain(|controller| !people.contains(&controller.actor));
     Ok(controllers)
 }
 
@@ -99,14 +100,12 @@ impl ControllerSearch {
             let mut discovered = Vec::new();
             let mut controllers = controllers_of(tx, &next)?;
             controllers.extend(controllers_of_providers(tx, &next)?);
-            for (controller, when) in controllers {
+            for Controller { actor, acted_on } in controllers {
                 // an earlier release did not store the time: then it counts
-                let is_old = when.is_some_and(|when| when.0 < self.trusted_before);
-                let counts = controller != of
-                    && !all.contains(&controller)
-                    && !(is_old && self.is_admin(tx, controller)?);
-                if counts && all.insert(controller) {
-                    discovered.push(controller);
+                let is_old = acted_on.is_some_and(|acted_on| acted_on.0 < self.trusted_before);
+                let counts = actor != of && !all.contains(&actor) && !(is_old && self.is_admin(tx, actor)?);
+                if counts && all.insert(actor) {
+                    discovered.push(actor);
                 }
             }
             if all.len() > MAX_CONTROLLERS {

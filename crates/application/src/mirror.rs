@@ -4,7 +4,9 @@ use chancery_resource::settings::UserStoreOption;
 use std::collections::BTreeMap;
 
 use chancery_record::{Field, Kind, Value};
-use chancery_resource::{LIST, Problem, Relation, Shape, Sql, StoreError, StoreScope, StoredRow, Tx};
+use chancery_resource::{
+    LIST, Problem, Relation, Shape, Sql, StoreError, StoreScope, StoredRow, Tx, selectable,
+};
 use uuid::Uuid;
 
 use crate::LifecycleStatus;
@@ -60,9 +62,45 @@ pub struct Identity {
     pub owner: i64,
 }
 
-/// A batch of the store with the platform's identities, by the id in the store; either side can be missing.
-/// Then the last id of the batch, `None` if nothing follows.
-pub type Read = (BTreeMap<Uuid, (Option<Source>, Option<Identity>)>, Option<Uuid>);
+selectable! {
+    /// An identity as it is stored.
+    struct StoredIdentity<'r> {
+        rid: i64 = "rid",
+        subject: &'r str = "subject",
+        issuer: String = "issuer",
+        status: &'r str = "lifecycle_status",
+        /// Stands for the column of the relation.
+        owner: i64 = "{owner}",
+    }
+}
+
+impl StoredIdentity<'_> {
+    fn identity(self) -> Result<Identity, StoreError> {
+        let subject = Uuid::try_parse(self.subject);
+        Ok(Identity {
+            rid: self.rid,
+            subject: subject.map_err(|_| StoreError::Internal("a subject is no id of a store".into()))?,
+            issuer: self.issuer,
+            is_active: self.status == LifecycleStatus::Active.name(),
+            owner: self.owner,
+        })
+    }
+}
+
+/// A user or group of the store, and the identity that the platform has of it; either can be missing.
+#[derive(Default)]
+pub struct Pair {
+    pub source: Option<Source>,
+    pub identity: Option<Identity>,
+}
+
+/// A batch of the store with the platform's identities.
+pub struct Batch {
+    /// By the id in the store.
+    pub pairs: BTreeMap<Uuid, Pair>,
+    /// The last id of the batch; `None` if nothing follows.
+    pub end: Option<Uuid>,
+}
 
 impl Mirror {
     /// The relation to the identities.
@@ -77,7 +115,7 @@ impl Mirror {
         tx: &mut Tx<'_>,
         mirrored_store: &MirroredStore,
         after: Option<Uuid>,
-    ) -> Result<Read, Problem> {
+    ) -> Result<Batch, Problem> {
         let (from, identities) = (self.from, self.identities()?);
         let hidden = from
             .deletes
@@ -88,11 +126,10 @@ impl Mirror {
         let mut store =
             Sql::new(format!("SELECT id, {columns}, {hidden} FROM {} WHERE store = ", from.table))
                 .bind(mirrored_store.store);
-        let mut mirrored = Sql::new(format!(
-            "SELECT rid, subject, issuer, lifecycle_status, {} FROM {} WHERE idp_instance_id = ",
-            identities.own, identities.table
-        ))
-        .bind(mirrored_store.instance);
+        let columns = StoredIdentity::COLUMNS.replace("{owner}", identities.own);
+        let mut mirrored =
+            Sql::new(format!("SELECT {columns} FROM {} WHERE idp_instance_id = ", identities.table))
+                .bind(mirrored_store.instance);
         if let Some(after) = after {
             // subjects are texts: the text of an id sorts as the id does
             store = store.push(" AND id > ").bind(after);
@@ -112,16 +149,7 @@ impl Mirror {
                     is_hidden: row.bool(self.fields.len() + 1)?,
                 });
             } else {
-                let subject = Uuid::try_parse(row.text(1)?);
-                let subject =
-                    subject.map_err(|_| StoreError::Internal("a subject is no id of a store".into()))?;
-                known.push(Identity {
-                    rid: row.int(0)?,
-                    subject,
-                    issuer: row.text(2)?.to_owned(),
-                    is_active: row.text(3)? == LifecycleStatus::Active.name(),
-                    owner: row.int(4)?,
-                });
+                known.push(StoredIdentity::read(row)?.identity()?);
             }
             Ok(())
         })?;
@@ -131,12 +159,13 @@ impl Mirror {
         let end = read.into_iter().chain(seen).min();
         let within = |id: Uuid| end.is_none_or(|end| id <= end);
         let sources = sources.into_iter().filter(|source| within(source.id));
-        let mut pairs: BTreeMap<_, _> = sources.map(|source| (source.id, (Some(source), None))).collect();
+        let alone = |source: Source| (source.id, Pair { source: Some(source), identity: None });
+        let mut pairs: BTreeMap<Uuid, Pair> = sources.map(alone).collect();
         for identity in known.into_iter().filter(|identity| within(identity.subject)) {
             let pair = pairs.entry(identity.subject).or_default();
-            pair.1 = Some(identity);
+            pair.identity = Some(identity);
         }
-        Ok((pairs, end))
+        Ok(Batch { pairs, end })
     }
 
     /// Reads one user or group of the store that is not hidden.

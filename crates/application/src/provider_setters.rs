@@ -4,7 +4,7 @@
 use std::collections::{BTreeSet, HashMap, hash_map::Entry};
 
 use chancery_record::{Timestamp, Value};
-use chancery_resource::{Authority, CarriedRole, LIST, Problem, RoleType, Sql, StoreError, Tx};
+use chancery_resource::{Authority, CarriedRole, LIST, Problem, RoleType, Sql, StoreError, Tx, selectable};
 use serde_json::{Map, Value as Json};
 use uuid::Uuid;
 
@@ -89,39 +89,53 @@ impl Provider {
     }
 }
 
-/// The external instances at which people have active identities.
-pub fn external_instances_of(tx: &mut Tx<'_>, people: &[Uuid]) -> Result<Vec<(Uuid, Uuid)>, StoreError> {
+selectable! {
+    /// An active identity at an external identity provider.
+    pub struct ExternalIdentity from "FROM application_user u JOIN application_identity i \
+        ON i.application_user_rid = u.rid AND NOT i.is_user_store_identity AND i.lifecycle_status = 'Active' \
+        WHERE u.id IN " {
+        /// The platform user.
+        pub person: Uuid = "u.id",
+        /// The instance.
+        pub instance: Uuid = "i.idp_instance_id",
+    }
+}
+
+/// The active identities of people at external instances.
+pub fn external_identities_of(tx: &mut Tx<'_>, people: &[Uuid]) -> Result<Vec<ExternalIdentity>, StoreError> {
     let mut found = Vec::new();
     for chunk in people.chunks(LIST) {
-        let mut sql = Sql::new(
-            "SELECT u.id, i.idp_instance_id FROM application_user u JOIN application_identity i \
-             ON i.application_user_rid = u.rid AND NOT i.is_user_store_identity AND i.lifecycle_status = 'Active' \
-             WHERE u.id IN ",
-        );
+        let mut sql = Sql::new(ExternalIdentity::SELECT);
         sql.add_list(chunk.iter().copied().map(Value::Id));
         sql.add(" ORDER BY i.rid");
         tx.query(&sql.text, &sql.parameters, |row| {
-            found.push((row.id(0)?, row.id(1)?));
+            found.push(ExternalIdentity::read(row)?);
             Ok(())
         })?;
     }
     Ok(found)
 }
 
+selectable! {
+    /// An external identity provider, and who last confirmed its settings.
+    struct StoredProvider from "FROM idp_instance WHERE store_name_key IS NULL AND id IN " {
+        id: Uuid = "id",
+        name: String = "name",
+        confirmed_by: Option<Uuid> = "settings_confirmed_by",
+        confirmed_on: Option<Timestamp> = "settings_confirmed_on",
+    }
+}
+
 /// The external providers among these instances, by id.
 pub fn providers(tx: &mut Tx<'_>, instances: &BTreeSet<Uuid>) -> Result<HashMap<Uuid, Provider>, StoreError> {
     let mut found = HashMap::new();
     for chunk in instances.iter().copied().collect::<Vec<_>>().chunks(LIST) {
-        let mut sql = Sql::new(
-            "SELECT id, name, settings_confirmed_by, settings_confirmed_on FROM idp_instance \
-             WHERE store_name_key IS NULL AND id IN ",
-        );
+        let mut sql = Sql::new(StoredProvider::SELECT);
         sql.add_list(chunk.iter().copied().map(Value::Id));
         tx.query(&sql.text, &sql.parameters, |row| {
-            let id = row.id(0)?;
-            let on = if row.is_null(3)? { None } else { Some(Timestamp(row.int(3)?)) };
-            let confirmed = row.optional_id(2)?.zip(on);
-            found.insert(id, Provider { id, name: row.text(1)?.to_owned(), confirmed, setters: Vec::new() });
+            let StoredProvider { id, name, confirmed_by, confirmed_on } = StoredProvider::read(row)?;
+            let confirmed = confirmed_by.zip(confirmed_on);
+            found.insert(id, Provider { id, name, confirmed, setters: Vec::new() });
             Ok(())
         })?;
     }
@@ -138,44 +152,57 @@ const AUDITED_AREAS: [(&str, &[&str]); 3] = [
     ("CertStore", &["name", "description", "concurrencyToken"]),
 ];
 
+selectable! {
+    /// An option or a certificate of an instance, by which the instance is set up.
+    struct SettingItem from "FROM (SELECT 1 AS area, o.id AS id FROM option_value o WHERE o.apply_to_idp_instance_id = ?1 \
+        UNION ALL SELECT 2, c.id FROM idp_instance i JOIN idp_instance_cert_store l ON l.idp_instance_rid = i.rid \
+        JOIN cert_store c ON c.rid = l.cert_store_rid WHERE i.id = ?1) AS item" {
+        /// The place of its area in [`AUDITED_AREAS`].
+        area: i64 = "area",
+        id: Uuid = "id",
+    }
+}
+
+selectable! {
+    /// An entry of the audit trail.
+    struct AuditEntry<'r> from "FROM audit_entry WHERE store = 0 AND actor IS NOT NULL AND area = " {
+        actor: &'r str = "actor",
+        timestamp: Timestamp = "timestamp",
+        action: &'r str = "action",
+        original: Option<&'r str> = "original_content",
+        current: Option<&'r str> = "current_content",
+    }
+}
+
 /// The actors who created an instance, or changed its settings or certificates, each with the last time.
 fn setters(tx: &mut Tx<'_>, instance: Uuid) -> Result<Vec<(Uuid, Timestamp)>, StoreError> {
     let mut items: [Vec<Value>; 3] = [vec![instance.to_string().into()], Vec::new(), Vec::new()];
-    let text = "SELECT 1, o.id FROM option_value o WHERE o.apply_to_idp_instance_id = ?1 \
-        UNION ALL SELECT 2, c.id FROM idp_instance i JOIN idp_instance_cert_store l ON l.idp_instance_rid = i.rid \
-        JOIN cert_store c ON c.rid = l.cert_store_rid WHERE i.id = ?1";
-    tx.query(text, &[instance.into()], |row| {
-        let kind = usize::try_from(row.int(0)?).unwrap_or_default();
-        if let Some(items) = items.get_mut(kind) {
-            items.push(row.id(1)?.to_string().into());
+    tx.query(SettingItem::SELECT, &[instance.into()], |row| {
+        let SettingItem { area, id } = SettingItem::read(row)?;
+        if let Some(items) = items.get_mut(usize::try_from(area).unwrap_or_default()) {
+            items.push(id.to_string().into());
         }
         Ok(())
     })?;
     let mut setters: HashMap<Uuid, Timestamp> = HashMap::new();
     for ((area, open), items) in AUDITED_AREAS.iter().zip(items).filter(|(_, items)| !items.is_empty()) {
-        let mut sql = Sql::new(
-            "SELECT actor, timestamp, action, original_content, current_content FROM audit_entry \
-             WHERE store = 0 AND actor IS NOT NULL AND area = ",
-        )
-        .bind(*area)
-        .push(" AND primary_key IN ");
+        let mut sql = Sql::new(AuditEntry::SELECT).bind(*area).push(" AND primary_key IN ");
         sql.add_list(items);
         sql.add(&format!(" ORDER BY rid DESC LIMIT {MAX_ENTRIES}"));
         let (mut count, mut oldest) = (0, Timestamp(0));
         tx.query(&sql.text, &sql.parameters, |row| {
-            (count, oldest) = (count + 1, Timestamp(row.int(1)?));
-            let (original, current) = (row.optional_text(3)?, row.optional_text(4)?);
-            let is_set = match row.text(2)? {
+            let entry = AuditEntry::read(row)?;
+            (count, oldest) = (count + 1, entry.timestamp);
+            let is_set = match entry.action {
                 "Added" => true,
                 "Modified" => {
-                    *area == "Option"
-                        || changes_protected_member(original.as_deref(), current.as_deref(), open)
+                    *area == "Option" || changes_protected_member(entry.original, entry.current, open)
                 }
                 _ => false,
             };
             if is_set {
-                let when = Timestamp(row.int(1)?);
-                for actor in actors(row.text(0)?) {
+                let when = entry.timestamp;
+                for actor in actors(entry.actor) {
                     setters.entry(actor).and_modify(|known| *known = (*known).max(when)).or_insert(when);
                 }
             }

@@ -12,7 +12,7 @@ use uuid::Uuid;
 
 use crate::{
     ApplicationIdentity, ApplicationIdentityId, LifecycleStatus, Mirror, SynchronizeResult,
-    mirror::{Identity, MirroredStore, Read, Source},
+    mirror::{Batch, Identity, MirroredStore, Pair, Source},
 };
 
 /// The maximum number of changes in one transaction, so that other writers do not wait long.
@@ -26,18 +26,19 @@ impl Mirror {
         context: &Context,
         tx: &mut Tx<'_>,
         mirrored_store: &MirroredStore,
-        (pairs, end): Read,
+        batch: Batch,
         result: &mut SynchronizeResult,
     ) -> Result<Option<Uuid>, Problem> {
-        let rids: Vec<i64> =
-            pairs.values().filter_map(|pair| pair.1.as_ref()).map(|known| known.owner).collect();
+        let Batch { pairs, mut end } = batch;
+        let known = pairs.values().filter_map(|pair| pair.identity.as_ref());
+        let rids: Vec<i64> = known.map(|identity| identity.owner).collect();
         let rows = self.load(context, tx, &rids)?;
         // a platform user or group that follows another instance is skipped
         let rows = rows.into_iter().filter(|row| self.is_of(row, mirrored_store.instance));
         let mut rows: HashMap<i64, StoredRow> = rows.map(|row| (row.rid, row)).collect();
         let mut identities = Identities::default();
-        let (mut changes, mut end) = (0, end);
-        for (id, (source, identity)) in pairs {
+        let mut changes = 0;
+        for (id, Pair { source, identity }) in pairs {
             result.processed += i64::from(source.as_ref().is_some_and(|source| !source.is_hidden));
             let is_known = identity.is_some();
             let ours = identity
@@ -127,7 +128,9 @@ impl Mirror {
         context: &Context,
         tx: &mut Tx<'_>,
         mirror: i64,
-        (store, instance, id): (i64, Uuid, Uuid),
+        store: i64,
+        instance: Uuid,
+        id: Uuid,
     ) -> Result<(), Problem> {
         let Some(source) = self.source(tx, store, id)?.filter(|source| self.fits(source)) else {
             return Ok(());

@@ -8,7 +8,7 @@ use chancery_record::Value;
 use chancery_resource::{Context, LIST, StoreError, Tx};
 use uuid::Uuid;
 
-use crate::granted_role::{Granted, LINEAGE, ROLE, RoleGroups, read_granted};
+use crate::granted_role::{Granted, LINEAGE, RoleGroups, granted_role};
 
 /// The maximum number of cached assignments. Beyond it, each transaction looks up the roles of its people: reading all
 /// assignments for each epoch would take longer.
@@ -23,6 +23,22 @@ pub struct RoleCarriers {
     groups: HashMap<Uuid, RoleGroups>,
     /// Platform groups that a directory provisions.
     provisioned: RoleGroups,
+}
+
+granted_role! {
+    /// A role of a platform user or a platform group.
+    struct PrincipalRole {
+        principal: Uuid = "r.principal_id",
+    }
+}
+
+granted_role! {
+    /// A role of a platform group that is a group of a user store.
+    struct StoreGroupRole {
+        store: Uuid = "i.idp_instance_id",
+        /// The id of the group in the store.
+        subject: &'r str = "i.subject",
+    }
 }
 
 impl RoleCarriers {
@@ -50,36 +66,42 @@ impl RoleCarriers {
             return Ok(None);
         }
         let people = format!(
-            "SELECT r.principal_id, {ROLE} FROM role_assignment r {LINEAGE} WHERE r.principal_type = 'PlatformUser'"
+            "SELECT {} FROM role_assignment r {LINEAGE} WHERE r.principal_type = 'PlatformUser'",
+            PrincipalRole::COLUMNS
         );
         // CROSS JOIN: SQLite begins with the assignments
         let groups = format!(
-            "SELECT i.idp_instance_id, {ROLE}, i.subject FROM role_assignment r CROSS JOIN application_group p \
+            "SELECT {} FROM role_assignment r CROSS JOIN application_group p \
              CROSS JOIN application_group_identity i {LINEAGE} WHERE r.principal_type = 'PlatformGroup' \
-             AND p.id = r.principal_id AND i.application_group_rid = p.rid"
+             AND p.id = r.principal_id AND i.application_group_rid = p.rid",
+            StoreGroupRole::COLUMNS
         );
         // the group of a store has its identity before it can have a role
         let provisioned = format!(
-            "SELECT p.id, {ROLE} FROM role_assignment r CROSS JOIN application_group p {LINEAGE} \
+            "SELECT {} FROM role_assignment r CROSS JOIN application_group p {LINEAGE} \
              WHERE r.principal_type = 'PlatformGroup' AND p.id = r.principal_id \
-             AND NOT EXISTS (SELECT 1 FROM application_group_identity i WHERE i.application_group_rid = p.rid)"
+             AND NOT EXISTS (SELECT 1 FROM application_group_identity i WHERE i.application_group_rid = p.rid)",
+            PrincipalRole::COLUMNS
         );
         let (mut carriers, mut unknown) = (Self::default(), None);
         let statements: [(&str, &[Value]); 3] = [(&people, &[]), (&groups, &[]), (&provisioned, &[])];
         tx.query_all(&statements, &mut |index, row| {
-            let (id, granted) = (row.id(0)?, read_granted(row)?);
-            if granted.is_none() {
-                unknown = Some(row.text(1)?.to_owned());
-            }
-            match index {
-                0 => carriers.people.entry(id).or_default().push(granted),
-                1 => {
-                    // the subject of a group of a store is the group's id
-                    if let Ok(group) = Uuid::try_parse(row.text(6)?) {
-                        carriers.groups.entry(id).or_default().entry(group).or_default().push(granted);
-                    }
+            let (role, granted) = if index == 1 {
+                let row = StoreGroupRole::read(row)?;
+                let granted = row.granted();
+                if let Ok(group) = Uuid::try_parse(row.subject) {
+                    carriers.groups.entry(row.store).or_default().entry(group).or_default().push(granted);
                 }
-                _ => carriers.provisioned.entry(id).or_default().push(granted),
+                (row.role, granted)
+            } else {
+                let row = PrincipalRole::read(row)?;
+                let granted = row.granted();
+                let carriers = if index == 0 { &mut carriers.people } else { &mut carriers.provisioned };
+                carriers.entry(row.principal).or_default().push(granted);
+                (row.role, granted)
+            };
+            if granted.is_none() {
+                unknown = Some(role.to_owned());
             }
             Ok(())
         })?;

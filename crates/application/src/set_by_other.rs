@@ -6,7 +6,7 @@ use std::collections::{BTreeSet, HashMap};
 
 use chancery_record::{Timestamp, Value, choice_types};
 use chancery_resource::{
-    CarriedRole, Context, LIST, Lineage, Problem, RoleType, Sql, StoreError, Tx, visible,
+    CarriedRole, Context, LIST, Lineage, Problem, RoleType, Sql, StoreError, Tx, selectable, visible,
 };
 use uuid::Uuid;
 
@@ -15,7 +15,7 @@ use crate::{
     carried_roles::of_people,
     checked_people::{CredentialQuery, people},
     controllers::{controllers_of_instance_token, controllers_of_token},
-    provider_setters::{ActorRoles, external_instances_of, providers},
+    provider_setters::{ActorRoles, ExternalIdentity, external_identities_of, providers},
     store_user::{StoreUser, users_of},
 };
 
@@ -78,9 +78,10 @@ pub fn set_by_others(
     let (mut setters, mut reported) = (SetterCache::default(), Vec::new());
     let mut known = HashMap::new();
     for chunk in people.chunks(LIST) {
-        let (facts, instances) = (facts(tx, chunk)?, external_instances_of(tx, chunk)?);
+        let (facts, identities) = (facts(tx, chunk)?, external_identities_of(tx, chunk)?);
         let owners = facts.iter().map(|credential_set| credential_set.user.person);
-        let owners: BTreeSet<Uuid> = owners.chain(instances.iter().map(|(person, _)| *person)).collect();
+        let owners: BTreeSet<Uuid> =
+            owners.chain(identities.iter().map(|identity| identity.person)).collect();
         let owners: Vec<Uuid> = owners.into_iter().collect();
         let mut carried = if owners.is_empty() { Vec::new() } else { of_people(tx, &owners)? };
         if let Some((role, granted_for)) = granted {
@@ -93,10 +94,13 @@ pub fn set_by_others(
                 reported.push(credential_set.into_report(role));
             }
         }
-        let new =
-            instances.iter().map(|(_, instance)| *instance).filter(|id| !known.contains_key(id)).collect();
+        let new = identities
+            .iter()
+            .map(|identity| identity.instance)
+            .filter(|id| !known.contains_key(id))
+            .collect();
         known.extend(providers(tx, &new)?);
-        for (person, instance) in instances {
+        for ExternalIdentity { person, instance } in identities {
             let own: Vec<&CarriedRole> = carried_by(person).collect();
             let Some(provider) = known.get(&instance).filter(|_| !own.is_empty()) else { continue };
             let Some(below) = provider.unreviewed_change(tx, &mut setters.held, Some(person), &own)? else {
@@ -213,51 +217,77 @@ fn facts(tx: &mut Tx<'_>, people: &[Uuid]) -> Result<Vec<SetCredential>, StoreEr
     Ok(facts)
 }
 
+selectable! {
+    /// An identity that another actor linked, at a user store or an external identity provider.
+    struct LinkedIdentity from "FROM application_user u \
+        JOIN application_identity i ON i.application_user_rid = u.rid AND i.set_by IS NOT NULL \
+        JOIN idp_instance o ON o.id = i.idp_instance_id WHERE i.lifecycle_status = " {
+        person: Uuid = "u.id",
+        identity: Uuid = "i.id",
+        set_by: Uuid = "i.set_by",
+        set_on: Option<Timestamp> = "i.set_on",
+        store: i64 = "o.rid",
+        instance: Uuid = "o.id",
+        name: String = "o.name",
+    }
+}
+
+impl From<LinkedIdentity> for SetCredential {
+    fn from(linked: LinkedIdentity) -> Self {
+        let LinkedIdentity { person, identity, set_by, set_on, store, instance, name } = linked;
+        Self {
+            user: StoreUser { person, store, instance, name, id: person },
+            kind: CredentialKind::Identity,
+            credential: Some(identity),
+            set_by,
+            set_on,
+        }
+    }
+}
+
 /// The active identities of these people that others linked.
 fn identities(tx: &mut Tx<'_>, people: &[Uuid]) -> Result<Vec<SetCredential>, StoreError> {
-    let mut sql = Sql::new(
-        "SELECT u.id, i.id, i.set_by, i.set_on, o.rid, o.id, o.name FROM application_user u \
-         JOIN application_identity i ON i.application_user_rid = u.rid AND i.set_by IS NOT NULL \
-         JOIN idp_instance o ON o.id = i.idp_instance_id WHERE i.lifecycle_status = ",
-    )
-    .bind(LifecycleStatus::Active.name())
-    .push(" AND u.id IN ");
+    let mut sql = Sql::new(LinkedIdentity::SELECT).bind(LifecycleStatus::Active.name()).push(" AND u.id IN ");
     sql.add_list(people.iter().copied().map(Value::Id));
     let mut found = Vec::new();
     tx.query(&sql.text, &sql.parameters, |row| {
-        let (person, store, instance) = (row.id(0)?, row.int(4)?, row.id(5)?);
-        found.push(SetCredential {
-            user: StoreUser { person, store, instance, name: row.text(6)?.to_owned(), id: person },
-            kind: CredentialKind::Identity,
-            credential: Some(row.id(1)?),
-            set_by: row.id(2)?,
-            set_on: if row.is_null(3)? { None } else { Some(Timestamp(row.int(3)?)) },
-        });
+        found.push(LinkedIdentity::read(row)?.into());
         Ok(())
     })?;
     Ok(found)
 }
 
-/// The kinds of credentials of a user of a store with their queries: the id of the credential, the setter, and the time.
+selectable! {
+    /// A credential of a user of a store that another actor set. The queries of [`KINDS`] name the columns.
+    struct CredentialOfUser {
+        user: Uuid = "user_id",
+        credential: Option<Uuid> = "credential_id",
+        set_by: Uuid = "set_by",
+        set_on: Option<Timestamp> = "set_on",
+    }
+}
+
+/// The kinds of credentials of a user of a store with their queries.
 const KINDS: [(CredentialKind, &str); 4] = [
     (
         CredentialKind::Password,
-        "SELECT u.id, NULL, p.set_by, p.changed_on FROM user_account u JOIN user_password p ON p.user_rid = u.rid \
-         WHERE p.set_by IS NOT NULL",
+        "SELECT u.id AS user_id, NULL AS credential_id, p.set_by AS set_by, p.changed_on AS set_on \
+         FROM user_account u JOIN user_password p ON p.user_rid = u.rid WHERE p.set_by IS NOT NULL",
     ),
     (
         CredentialKind::Address,
-        "SELECT u.id, NULL, u.address_set_by, NULL FROM user_account u WHERE u.address_set_by IS NOT NULL",
+        "SELECT u.id AS user_id, NULL AS credential_id, u.address_set_by AS set_by, NULL AS set_on \
+         FROM user_account u WHERE u.address_set_by IS NOT NULL",
     ),
     (
         CredentialKind::Passkey,
-        "SELECT u.id, c.id, c.set_by, c.created_on FROM user_account u JOIN passkey_credential c ON c.user_rid = u.rid \
-         WHERE c.set_by IS NOT NULL",
+        "SELECT u.id AS user_id, c.id AS credential_id, c.set_by AS set_by, c.created_on AS set_on \
+         FROM user_account u JOIN passkey_credential c ON c.user_rid = u.rid WHERE c.set_by IS NOT NULL",
     ),
     (
         CredentialKind::Contact,
-        "SELECT u.id, c.id, c.set_by, c.created_on FROM user_account u JOIN security_contact c ON c.user_rid = u.rid \
-         WHERE c.set_by IS NOT NULL",
+        "SELECT u.id AS user_id, c.id AS credential_id, c.set_by AS set_by, c.created_on AS set_on \
+         FROM user_account u JOIN security_contact c ON c.user_rid = u.rid WHERE c.set_by IS NOT NULL",
     ),
 ];
 
@@ -270,16 +300,17 @@ fn of_store(
     facts: &mut Vec<SetCredential>,
 ) -> Result<(), StoreError> {
     let statements = KINDS.map(|(_, text)| {
-        let mut sql = Sql::new(text).push(" AND u.quarantined_on IS NULL AND u.store = ").bind(store);
-        sql.add(" AND u.id IN ");
+        let mut sql = Sql::new(format!("SELECT {} FROM ({text}", CredentialOfUser::COLUMNS))
+            .push(" AND u.quarantined_on IS NULL AND u.store = ")
+            .bind(store)
+            .push(" AND u.id IN ");
         sql.add_list(ids.iter().copied().map(Value::Id));
-        sql
+        sql.push(") AS credential")
     });
     let statements = statements.each_ref().map(|sql| (sql.text.as_str(), sql.parameters.as_slice()));
     tx.query_all(&statements, &mut |index, row| {
-        let (Some((kind, _)), Some(user)) = (KINDS.get(index), users.get(&row.id(0)?)) else { return Ok(()) };
-        let (credential, set_by) = (row.optional_id(1)?, row.id(2)?);
-        let set_on = if row.is_null(3)? { None } else { Some(Timestamp(row.int(3)?)) };
+        let CredentialOfUser { user, credential, set_by, set_on } = CredentialOfUser::read(row)?;
+        let (Some((kind, _)), Some(user)) = (KINDS.get(index), users.get(&user)) else { return Ok(()) };
         facts.push(SetCredential { user: user.clone(), kind: *kind, credential, set_by, set_on });
         Ok(())
     })

@@ -4,12 +4,14 @@
 use std::collections::HashMap;
 
 use chancery_record::Value;
-use chancery_resource::{CarriedRole, Context, LIST, Problem, Sql, StoreError, Tx, other_role_condition};
+use chancery_resource::{
+    CarriedRole, Context, LIST, Problem, Sql, StoreError, Tx, other_role_condition, selectable,
+};
 use uuid::Uuid;
 
 use crate::{
     carried_roles::carry,
-    granted_role::{Granted, LINEAGE, ROLE, read_granted},
+    granted_role::{Granted, LINEAGE, granted_role},
 };
 
 /// The maximum number of members of groups with roles for which other identities are read. Beyond it, all count as signing in anywhere.
@@ -80,6 +82,22 @@ fn with_setting_instances(setting_instances: SettingInstances, ids: &[Uuid]) -> 
     sql.push(") ")
 }
 
+granted_role! {
+    /// A role that people have who sign in by a setting.
+    struct SettingRole {
+        setting: Uuid = "p.setting",
+    }
+}
+
+granted_role! {
+    /// A role of a group of a user store.
+    struct StoreGroupRole {
+        /// The id of the group.
+        subject: &'r str = "i.subject",
+        store: Uuid = "i.idp_instance_id",
+    }
+}
+
 /// Finds the roles that were assigned to people who sign in, to groups at their instances, and to groups that a directory provisions
 /// and they are in: one round trip to the database. Only if none counts, groups of other instances are read: people who sign in have the roles of all their identities.
 fn find(
@@ -91,25 +109,28 @@ fn find(
     let roles = other_role_condition("r.role_type", |line| !context.authority.can_be_below(line.role));
     // CROSS JOIN: SQLite begins with the assignments
     let people = with_setting_instances(setting_instances, ids).push(&format!(
-        "SELECT DISTINCT p.setting, {ROLE} FROM role_assignment r CROSS JOIN application_user u CROSS JOIN place p {LINEAGE} \
+        "SELECT DISTINCT {} FROM role_assignment r CROSS JOIN application_user u CROSS JOIN place p {LINEAGE} \
          WHERE r.principal_type = 'PlatformUser' AND {roles} AND u.id = r.principal_id AND (u.idp_instance_id = p.instance \
          OR EXISTS (SELECT 1 FROM application_identity i WHERE i.application_user_rid = u.rid \
-         AND i.idp_instance_id = p.instance))"
+         AND i.idp_instance_id = p.instance))",
+        SettingRole::COLUMNS
     ));
     let groups = with_setting_instances(setting_instances, ids).push(&format!(
-        "SELECT DISTINCT p.setting, {ROLE} FROM role_assignment r CROSS JOIN application_group g CROSS JOIN place p {LINEAGE} \
+        "SELECT DISTINCT {} FROM role_assignment r CROSS JOIN application_group g CROSS JOIN place p {LINEAGE} \
          WHERE r.principal_type = 'PlatformGroup' AND {roles} AND g.id = r.principal_id AND (g.idp_instance_id = p.instance \
          OR EXISTS (SELECT 1 FROM application_group_identity i WHERE i.application_group_rid = g.rid \
          AND i.idp_instance_id = p.instance) \
          OR EXISTS (SELECT 1 FROM application_group_member m JOIN application_user u ON u.rid = m.application_user_rid \
          WHERE m.application_group_rid = g.rid AND (u.idp_instance_id = p.instance \
          OR EXISTS (SELECT 1 FROM application_identity i WHERE i.application_user_rid = u.rid \
-         AND i.idp_instance_id = p.instance))))"
+         AND i.idp_instance_id = p.instance))))",
+        SettingRole::COLUMNS
     ));
     let all_groups = format!(
-        "SELECT i.subject, {ROLE}, i.idp_instance_id FROM role_assignment r CROSS JOIN application_group g \
+        "SELECT {} FROM role_assignment r CROSS JOIN application_group g \
          CROSS JOIN application_group_identity i {LINEAGE} WHERE r.principal_type = 'PlatformGroup' AND {roles} \
-         AND g.id = r.principal_id AND i.application_group_rid = g.rid AND i.is_user_store_identity"
+         AND g.id = r.principal_id AND i.application_group_rid = g.rid AND i.is_user_store_identity",
+        StoreGroupRole::COLUMNS
     );
     let statements = [
         (people.text.as_str(), people.parameters.as_slice()),
@@ -118,17 +139,17 @@ fn find(
     ];
     let (mut found, mut other_groups) = (Vec::new(), HashMap::<Uuid, Vec<RoleGroup>>::new());
     tx.query_all(&statements, &mut |index, row| {
-        let granted = read_granted(row)?;
-        let row_id = if index < 2 { Some(row.id(0)?) } else { Uuid::try_parse(row.text(0)?).ok() };
-        let Some(id) = row_id else { return Ok(()) };
+        if index < 2 {
+            let row = SettingRole::read(row)?;
+            return carry(row.setting, &[row.granted()], &mut found);
+        }
+        let row = StoreGroupRole::read(row)?;
+        let granted = row.granted();
+        let Ok(id) = Uuid::try_parse(row.subject) else { return Ok(()) };
         let counts =
             |(role, granted_for)| context.authority.is_below(&CarriedRole { row: id, role, granted_for });
-        match index {
-            0 | 1 => carry(id, &[granted], &mut found)?,
-            _ if granted.is_none_or(counts) => {
-                other_groups.entry(row.id(6)?).or_default().push(RoleGroup { id, granted });
-            }
-            _ => {}
+        if granted.is_none_or(counts) {
+            other_groups.entry(row.store).or_default().push(RoleGroup { id, granted });
         }
         Ok(())
     })?;
@@ -139,6 +160,15 @@ fn find(
         through_groups(tx, setting_instances, ids, store, &groups, &mut found)?;
     }
     Ok(found)
+}
+
+selectable! {
+    /// A user of a store, who signs in by a setting.
+    struct UserAtSetting<'r> {
+        /// The id of the user.
+        subject: &'r str = "i.subject",
+        setting: Uuid = "p.setting",
+    }
 }
 
 /// Finds the roles that people who sign in have through groups of another store.
@@ -164,26 +194,37 @@ fn through_groups(
         }
         for members in members.chunks(LIST) {
             let mut sql = with_setting_instances(setting_instances, ids)
+                .push("SELECT DISTINCT ")
+                .push(UserAtSetting::COLUMNS)
                 .push(
-                    "SELECT DISTINCT i.subject, p.setting FROM application_identity i CROSS JOIN application_identity o \
+                    " FROM application_identity i CROSS JOIN application_identity o \
                      CROSS JOIN place p WHERE o.application_user_rid = i.application_user_rid \
                      AND p.instance = o.idp_instance_id AND i.idp_instance_id = ",
                 )
                 .bind(store)
                 .push(" AND i.subject IN ");
-            sql.add_list(members.iter().map(|(user, _)| Value::Text(user.to_string())));
+            sql.add_list(members.iter().map(|member| Value::Text(member.user.to_string())));
             tx.query(&sql.text, &sql.parameters, |row| {
-                let (subject, setting) = (Uuid::try_parse(row.text(0)?).ok(), row.id(1)?);
-                let mut same = members.iter().filter(|(user, _)| Some(*user) == subject);
-                same.try_for_each(|(_, group)| carry_of(setting, *group))
+                let UserAtSetting { subject, setting } = UserAtSetting::read(row)?;
+                let subject = Uuid::try_parse(subject).ok();
+                let mut same = members.iter().filter(|member| Some(member.user) == subject);
+                same.try_for_each(|member| carry_of(setting, member.group))
             })?;
         }
     }
     Ok(())
 }
 
-/// The members of groups of a store, at any depth, each with the group; one above the maximum if there are too many.
-fn members_of(tx: &mut Tx<'_>, store: Uuid, groups: &[RoleGroup]) -> Result<Vec<(Uuid, Uuid)>, StoreError> {
+selectable! {
+    /// A member of a group, directly or through nested groups.
+    struct GroupMember {
+        user: Uuid = "s.id",
+        group: Uuid = "b.id",
+    }
+}
+
+/// The members of groups of a store, at any depth; one above the maximum if there are too many.
+fn members_of(tx: &mut Tx<'_>, store: Uuid, groups: &[RoleGroup]) -> Result<Vec<GroupMember>, StoreError> {
     let mut sql = Sql::new(
         "WITH RECURSIVE below (id, rid) AS (SELECT g.id, g.rid FROM idp_instance o JOIN user_group g ON g.store = o.rid \
          WHERE o.id = ",
@@ -193,13 +234,14 @@ fn members_of(tx: &mut Tx<'_>, store: Uuid, groups: &[RoleGroup]) -> Result<Vec<
     sql.add_list(groups.iter().map(|group| Value::Id(group.id)));
     sql.add(&format!(
         " UNION SELECT b.id, e.child_rid FROM below b JOIN group_edge e ON e.parent_rid = b.rid) \
-         SELECT DISTINCT s.id, b.id FROM below b JOIN group_member m ON m.group_rid = b.rid \
+         SELECT DISTINCT {} FROM below b JOIN group_member m ON m.group_rid = b.rid \
          JOIN user_account s ON s.rid = m.user_rid LIMIT {}",
+        GroupMember::COLUMNS,
         MAX_MEMBERS + 1
     ));
     let mut members = Vec::new();
     tx.query(&sql.text, &sql.parameters, |row| {
-        members.push((row.id(0)?, row.id(1)?));
+        members.push(GroupMember::read(row)?);
         Ok(())
     })?;
     Ok(members)

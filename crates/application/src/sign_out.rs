@@ -2,7 +2,7 @@
 //! notifications.
 
 use chancery_record::Timestamp;
-use chancery_resource::{Context, Problem, SignInEvent, Sql, StateTable, StoreError, Tx};
+use chancery_resource::{Context, Problem, Row, SignInEvent, Sql, StateTable, StoreError, Tx, selectable};
 use uuid::Uuid;
 
 /// The scope of a sign-out. An offline grant outlasts its session, and nothing else.
@@ -107,7 +107,8 @@ fn end(
     let beginning = |text: &str| Sql { text: text.to_owned(), parameters: vec![now.0.into()] };
     if !matches!(scope, SignOutScope::Grant(_) | SignOutScope::Access { .. }) {
         if is_announced {
-            announce(context, tx, SESSIONS, |sql| scope.add_condition(sql, "id = "))?;
+            let read = |row: &Row<'_>| Ok(EndedSession::read(row)?.into());
+            announce(context, tx, EndedSession::SELECT, read, |sql| scope.add_condition(sql, "id = "))?;
         }
         let mut notifications = beginning(LOGOUT_NOTIFICATIONS);
         scope.add_condition(&mut notifications, "id = ");
@@ -126,47 +127,83 @@ fn end(
     let of_session = matches!(scope, SignOutScope::Session(_));
     let grants = if of_session { "is_offline = FALSE AND session_id = " } else { "id = " };
     if is_announced || of_session {
-        announce(context, tx, GRANTS, |sql| scope.add_condition(sql, grants))?;
+        let read = |row: &Row<'_>| Ok(RevokedGrant::read(row)?.into());
+        announce(context, tx, RevokedGrant::SELECT, read, |sql| scope.add_condition(sql, grants))?;
     }
     let mut ended = beginning("SET ended_on = ?1 WHERE ");
     scope.add_condition(&mut ended, grants);
     Ok(tx.queue(&StateTable::SignInGrant.update(&ended.text), ended.parameters)?)
 }
 
-/// A kind of ended rows: the event's name, and the start of the query.
-type Ending = (&'static str, &'static str);
-const SESSIONS: Ending = (
-    "session.ended",
-    "SELECT id, tenant_id, (SELECT t.subscription_id FROM tenant t WHERE t.id = tenant_id), idp_instance_id, \
-     person_id, NULL, id FROM sign_in_session WHERE ",
-);
-const GRANTS: Ending = (
-    "grant.revoked",
-    "SELECT id, tenant_id, (SELECT t.subscription_id FROM tenant t WHERE t.id = tenant_id), idp_instance_id, \
-     person_id, client_app_id, session_id FROM sign_in_grant WHERE ",
-);
+selectable! {
+    /// A session that ends.
+    struct EndedSession from "FROM sign_in_session WHERE " {
+        id: Uuid = "id",
+        tenant: Uuid = "tenant_id",
+        subscription: Option<Uuid> = "(SELECT t.subscription_id FROM tenant t WHERE t.id = tenant_id)",
+        instance: Uuid = "idp_instance_id",
+        person: Uuid = "person_id",
+    }
+}
 
-/// Emits an event for each session or grant that ends.
+impl From<EndedSession> for SignInEvent {
+    fn from(session: EndedSession) -> Self {
+        let EndedSession { id, tenant, subscription, instance, person } = session;
+        Self {
+            name: "session.ended",
+            id,
+            subscription,
+            tenant,
+            instance: Some(instance),
+            person,
+            client_app: None,
+            session: Some(id),
+        }
+    }
+}
+
+selectable! {
+    /// A grant that ends.
+    struct RevokedGrant from "FROM sign_in_grant WHERE " {
+        id: Uuid = "id",
+        tenant: Uuid = "tenant_id",
+        subscription: Option<Uuid> = "(SELECT t.subscription_id FROM tenant t WHERE t.id = tenant_id)",
+        instance: Uuid = "idp_instance_id",
+        person: Uuid = "person_id",
+        client_app: Uuid = "client_app_id",
+        session: Option<Uuid> = "session_id",
+    }
+}
+
+impl From<RevokedGrant> for SignInEvent {
+    fn from(grant: RevokedGrant) -> Self {
+        let RevokedGrant { id, tenant, subscription, instance, person, client_app, session } = grant;
+        Self {
+            name: "grant.revoked",
+            id,
+            subscription,
+            tenant,
+            instance: Some(instance),
+            person,
+            client_app: Some(client_app),
+            session,
+        }
+    }
+}
+
+/// Emits an event for each session or grant that ends. `query` begins the statement for them, and `read` reads its rows.
 fn announce(
     context: &Context,
     tx: &mut Tx<'_>,
-    (name, query): Ending,
+    query: &str,
+    read: impl Fn(&Row<'_>) -> Result<SignInEvent, StoreError>,
     add_condition: impl Fn(&mut Sql),
 ) -> Result<(), Problem> {
     let mut sql = Sql::new(query);
     add_condition(&mut sql);
     let mut ending = Vec::new();
     tx.query(&sql.text, &sql.parameters, |row| {
-        ending.push(SignInEvent {
-            name,
-            id: row.id(0)?,
-            tenant: row.id(1)?,
-            subscription: row.optional_id(2)?,
-            instance: row.optional_id(3)?,
-            person: row.id(4)?,
-            client_app: row.optional_id(5)?,
-            session: row.optional_id(6)?,
-        });
+        ending.push(read(row)?);
         Ok(())
     })?;
     ending.into_iter().try_for_each(|event| event.announce(context, tx))

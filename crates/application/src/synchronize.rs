@@ -2,7 +2,7 @@
 //! Nothing is stored between runs: the next run sees the changes of an interrupted one.
 
 use chancery_record::{SHOWN, record};
-use chancery_resource::{Answer, Call, Problem, StoreError, Tx, answer_form};
+use chancery_resource::{Answer, Call, Problem, StoreError, Tx, answer_form, selectable};
 use uuid::Uuid;
 
 use crate::{Mirror, mirror::MirroredStore};
@@ -41,14 +41,23 @@ pub fn synchronize(call: &mut Call, tx: &mut Tx<'_>, mirror: &Mirror) -> Result<
         Some(progress) if progress.is_over => return Ok(answer_form(call, progress.result.clone())),
         Some(progress) => (*progress).clone(),
     };
-    let read = mirror.read(tx, &progress.mirrored_store, progress.after)?;
+    let batch = mirror.read(tx, &progress.mirrored_store, progress.after)?;
     let (mirrored_store, result) = (&progress.mirrored_store, &mut progress.result);
     progress.after = call.context.by_itself(|context| {
-        context.on_configuration(|context| mirror.reconcile(context, tx, mirrored_store, read, result))
+        context.on_configuration(|context| mirror.reconcile(context, tx, mirrored_store, batch, result))
     })?;
     progress.is_over = progress.after.is_none();
     let (done, total) = (u64::try_from(progress.result.processed).unwrap_or(0), progress.total);
     Ok(Answer::again(progress, done, total))
+}
+
+selectable! {
+    /// The extent of a run.
+    struct Extent from "FROM idp_instance WHERE rid = ?1" {
+        subscription: Uuid = "subscription_id",
+        /// Stands for the count of the mirrored users or groups.
+        total: i64 = "{total}",
+    }
 }
 
 fn begin(call: &Call, tx: &mut Tx<'_>, mirror: &Mirror) -> Result<Progress, Problem> {
@@ -57,13 +66,11 @@ fn begin(call: &Call, tx: &mut Tx<'_>, mirror: &Mirror) -> Result<Progress, Prob
     let hidden = mirror.from.deletes.deletion.hiding().map_or_else(String::new, |field| {
         format!(" - (SELECT count(*) FROM {table} WHERE store = ?1 AND {} IS NOT NULL)", field.column)
     });
-    let text = format!(
-        "SELECT subscription_id, (SELECT count(*) FROM {table} WHERE store = ?1){hidden} \
-         FROM idp_instance WHERE rid = ?1"
-    );
-    let counted = tx.one(&text, &[store.number.into()], |row| Ok((row.id(0)?, row.int(1)?)))?;
-    let (subscription, total) =
-        counted.ok_or_else(|| StoreError::Internal("a store has no instance".into()))?;
+    let total = format!("(SELECT count(*) FROM {table} WHERE store = ?1){hidden}");
+    let text = Extent::SELECT.replace("{total}", &total);
+    let extent = tx.one(&text, &[store.number.into()], Extent::read)?;
+    let Extent { subscription, total } =
+        extent.ok_or_else(|| StoreError::Internal("a store has no instance".into()))?;
     Ok(Progress {
         mirrored_store: MirroredStore::of(store, subscription),
         total: u64::try_from(total).unwrap_or(0),

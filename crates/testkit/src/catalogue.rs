@@ -7,7 +7,7 @@ use std::{
 
 use chancery::services;
 use chancery_resource::{Action, Op};
-use chancery_store::{Error, Mode};
+use chancery_store::{Error, Mode, selectable};
 use chancery_web::{App, EventRow, event_rows, event_schema};
 use http::Method;
 use serde_json::Value;
@@ -97,16 +97,22 @@ fn check_members(kind: &str, data: &Value) {
     assert!(missing.count() + unknown.count() == 0, "{kind} is not as its schema says: {data}");
 }
 
+selectable! {
+    /// An event that waits for readers.
+    struct WaitingEvent from "FROM outbox_event o WHERE o.traceparent IS NOT NULL" {
+        envelope: String = "o.envelope",
+        traceparent: String = "o.traceparent",
+        is_audited: bool = "EXISTS (SELECT 1 FROM audit_entry e WHERE e.rid = o.id)",
+    }
+}
+
 /// The events that wait for readers, by trace; nothing where a test broke the store.
 #[expect(clippy::expect_used, reason = "a test whose events nobody reads proves nothing of them")]
 async fn left(app: &App) -> Option<Left> {
     let read = app.store.run("Test", Mode::Long, None, |tx| {
-        let text = "SELECT o.envelope, o.traceparent, EXISTS (SELECT 1 FROM audit_entry e WHERE e.rid = o.id) \
-            FROM outbox_event o WHERE o.traceparent IS NOT NULL";
         let mut rows = Vec::new();
-        tx.query(text, &[], |row| {
-            let envelope: Value = serde_json::from_str(row.text(0)?).unwrap_or_default();
-            rows.push((envelope, row.text(1)?.get(3..35).unwrap_or_default().to_owned(), row.bool(2)?));
+        tx.query(WaitingEvent::SELECT, &[], |row| {
+            rows.push(WaitingEvent::read(row)?);
             Ok(())
         })?;
         Ok::<_, Error>(rows)
@@ -117,7 +123,9 @@ async fn left(app: &App) -> Option<Left> {
         Err(Error::Unavailable(why)) if why.contains("broke down") => return None,
         rows => rows.expect("the events of a test can be read"),
     };
-    for (envelope, trace, is_audited) in rows {
+    for WaitingEvent { envelope, traceparent, is_audited } in rows {
+        let envelope: Value = serde_json::from_str(&envelope).unwrap_or_default();
+        let trace = traceparent.get(3..35).unwrap_or_default().to_owned();
         let kind = envelope["type"].as_str().unwrap_or_default().to_owned();
         check_members(&kind, &envelope["data"]);
         left.entry(trace).or_default().insert((kind, is_audited));

@@ -196,8 +196,7 @@ fn store_answers(
             ));
         }
         let own = context_of_person(&action.transaction.app, identified.person, action.context.now);
-        let of_store = (user.store, identified.instance, user.user_id);
-        MIRROR.refresh(&own, tx, admitted.person, of_store)?;
+        MIRROR.refresh(&own, tx, admitted.person, user.store, identified.instance, user.user_id)?;
     } else if !given.is_empty() {
         add_entries(action.context, tx, identified.person, given)?;
     }

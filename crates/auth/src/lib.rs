@@ -6,7 +6,6 @@ mod authenticated_clients;
 mod canonical_id;
 mod claims;
 mod client;
-mod client_row;
 mod error;
 mod grant;
 mod introspect;

@@ -238,8 +238,8 @@ pub async fn read_access(
 }
 
 selectable! {
-    /// A role of a client app as a caller, or the client app alone where it has none. `a` is the client app, and `g` the one that the
-    /// token was issued to.
+    /// A role of a client app as a caller, or the client app alone where it has none. `a` is the client app, and `g` the
+    /// one that the token was issued to.
     struct RoleOfCaller<'r> from "FROM client_app a JOIN subscription s ON s.id = a.subscription_id \
         JOIN client_app g ON g.id = ?2 \
         LEFT JOIN client_app_authentication_configuration c ON c.client_app_id = g.id \

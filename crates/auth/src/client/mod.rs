@@ -1,5 +1,7 @@
 //! A client app as the OAuth endpoints need it, read in one round trip.
 
+mod row;
+
 use std::sync::LazyLock;
 
 use chancery_oauth::{UnsupportedSetting, is_same_resource, normalize_resource};
@@ -8,11 +10,8 @@ use chancery_resource::{MasterKey, Permit, ROOT, open_secret, role_condition};
 use chancery_store::{EPOCH, Error, Mode, Store, Tx, selectable};
 use uuid::Uuid;
 
-use crate::{
-    canonical_id,
-    client_row::{ClientAppRow, KeySetRow},
-    signing_certificate::lifetime,
-};
+use crate::{canonical_id, signing_certificate::lifetime};
+use row::{ClientAppRow, KeySetRow};
 
 /// How a client app authenticates: `token_endpoint_auth_method` (RFC 7591, section 2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,8 +49,7 @@ impl Method {
         }
     }
 
-    /// The method of this name.
-    pub fn named(name: &str) -> Self {
+    fn named(name: &str) -> Self {
         match name {
             "client_secret_basic" => Self::Basic,
             "client_secret_post" => Self::Post,

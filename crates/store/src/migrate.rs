@@ -8,7 +8,7 @@ use aws_lc_rs::digest::{SHA256, digest};
 
 pub use steps::{Fill, Step, steps};
 
-use crate::{Error, Row};
+use crate::{Error, Row, selectable};
 
 /// A migration.
 #[derive(Debug)]
@@ -94,6 +94,14 @@ pub fn checksums() -> impl Iterator<Item = (i64, String)> {
     MIGRATIONS.iter().map(|migration| (migration.version, checksum(migration.text)))
 }
 
+selectable! {
+    /// A migration that was applied by a program that knows checksums.
+    struct AppliedMigration from "FROM schema_migration WHERE checksum IS NOT NULL" {
+        version: i64 = "version",
+        checksum: String = "checksum",
+    }
+}
+
 /// Reads the schema information of a database. `query` runs a statement and passes on its rows.
 pub fn read_applied(
     mut query: impl FnMut(&str, &mut dyn FnMut(&Row<'_>) -> Result<(), Error>) -> Result<(), Error>,
@@ -104,9 +112,9 @@ pub fn read_applied(
         Ok(())
     })?;
     if applied.migrations.contains_key(&CHECKSUMS) {
-        let text = "SELECT version, checksum FROM schema_migration WHERE checksum IS NOT NULL";
-        query(text, &mut |row| {
-            applied.migrations.insert(row.int(0)?, Some(row.text(1)?.to_owned()));
+        query(AppliedMigration::SELECT, &mut |row| {
+            let AppliedMigration { version, checksum } = AppliedMigration::read(row)?;
+            applied.migrations.insert(version, Some(checksum));
             Ok(())
         })?;
     }

@@ -24,6 +24,14 @@ impl<'r> FromCell<'r> for i64 {
     }
 }
 
+impl<'r> FromCell<'r> for u64 {
+    const EXPECTED: &'static str = "a whole number of 0 or more";
+
+    fn from_cell(cell: Cell<'r>) -> Option<Self> {
+        i64::from_cell(cell)?.try_into().ok()
+    }
+}
+
 impl<'r> FromCell<'r> for bool {
     const EXPECTED: &'static str = "a Boolean";
 
@@ -120,6 +128,24 @@ impl<'r, T: FromCell<'r>> FromCell<'r> for Option<T> {
 /// assert!(Membership::SELECT.starts_with("SELECT g.id, g.name FROM user_group_member m "));
 /// # let _ = |row: &chancery_store::Row<'_>| Membership::read(row).map(|one| (one.group, one.name));
 /// ```
+///
+/// Where the name of a column is known only at run time, the struct names the parts of its expressions that are, and `columns` takes
+/// the place of `COLUMNS`. These parts must not come from a caller.
+///
+/// ```
+/// use chancery_store::selectable;
+///
+/// selectable! {
+///     /// A link between two rows.
+///     struct Link(own, other) {
+///         own: i64 = "m.{own}",
+///         other: i64 = "m.{other}",
+///     }
+/// }
+///
+/// assert_eq!(Link::columns("group_rid", "user_rid"), "m.group_rid, m.user_rid");
+/// # let _ = |row: &chancery_store::Row<'_>| Link::read(row).map(|one| (one.own, one.other));
+/// ```
 #[macro_export]
 macro_rules! selectable {
     ($(#[$meta:meta])* $visibility:vis struct $name:ident $(<$row:lifetime>)? from $from:literal { $($body:tt)+ }) => {
@@ -127,20 +153,38 @@ macro_rules! selectable {
 
         impl $(<$row>)? $name $(<$row>)? {
             /// The statement that reads these rows.
-            $visibility const SELECT: &'static str = $crate::selectable!(@statement $from; $($body)+);
+            $visibility const SELECT: &'static str =
+                concat!("SELECT ", $crate::selectable!(@columns $($body)+), " ", $from);
+        }
+
+        // the whole statement has them, so that they may be needed nowhere else
+        const _: &str = $name::COLUMNS;
+    };
+    ($(#[$meta:meta])* $visibility:vis struct $name:ident $(<$row:lifetime>)? ($($part:ident),+) { $($body:tt)+ }) => {
+        $crate::selectable! { @record $(#[$meta])* $visibility struct $name $(<$row>)? { $($body)+ } }
+
+        impl $(<$row>)? $name $(<$row>)? {
+            /// The expressions that the fields are read from, in order, with these parts.
+            $visibility fn columns($($part: &str),+) -> String {
+                format!($crate::selectable!(@columns $($body)+), $($part = $part),+)
+            }
         }
     };
-    ($(#[$meta:meta])* $visibility:vis struct $name:ident $(<$row:lifetime>)? {
+    ($(#[$meta:meta])* $visibility:vis struct $name:ident $(<$row:lifetime>)? { $($body:tt)+ }) => {
+        $crate::selectable! { @record $(#[$meta])* $visibility struct $name $(<$row>)? { $($body)+ } }
+
+        impl $(<$row>)? $name $(<$row>)? {
+            /// The expressions that the fields are read from, in order.
+            $visibility const COLUMNS: &'static str = $crate::selectable!(@columns $($body)+);
+        }
+    };
+    (@record $(#[$meta:meta])* $visibility:vis struct $name:ident $(<$row:lifetime>)? {
         $($(#[$field_meta:meta])* $field_visibility:vis $field:ident: $kind:ty = $column:literal),+ $(,)?
     }) => {
         $(#[$meta])*
         $visibility struct $name $(<$row>)? { $($(#[$field_meta])* $field_visibility $field: $kind),+ }
 
         impl $(<$row>)? $name $(<$row>)? {
-            /// The expressions that the fields are read from, in order.
-            #[allow(dead_code, reason = "a whole statement has them, too")]
-            $visibility const COLUMNS: &'static str = $crate::selectable!(@columns $($column),+);
-
             /// Reads a row whose first columns are these.
             ///
             /// # Errors
@@ -152,8 +196,8 @@ macro_rules! selectable {
             }
         }
     };
-    (@columns $first:literal $(, $column:literal)*) => { concat!($first $(, ", ", $column)*) };
-    (@statement $from:literal; $($(#[$meta:meta])* $visibility:vis $field:ident: $kind:ty = $column:literal),+ $(,)?) => {
-        concat!("SELECT ", $crate::selectable!(@columns $($column),+), " ", $from)
+    (@columns $($(#[$meta:meta])* $visibility:vis $field:ident: $kind:ty = $column:literal),+ $(,)?) => {
+        $crate::selectable!(@list $($column),+)
     };
+    (@list $first:literal $(, $column:literal)*) => { concat!($first $(, ", ", $column)*) };
 }

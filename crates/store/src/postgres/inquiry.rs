@@ -7,17 +7,20 @@ use chancery_record::Value;
 use crate::{
     Error,
     connection::postgres::{EXCHANGE, Session, opening::Backend},
+    selectable,
     tx::CommitProof,
 };
 
 /// How long the server process of a lost connection may take to end.
 const ENDING: Duration = Duration::from_secs(2);
 
-/// A server's state.
-pub struct ServerState {
-    pub takes_writes: bool,
-    /// The server's clock, in milliseconds since 1970.
-    pub clock: i64,
+selectable! {
+    /// A server's state.
+    pub struct ServerState {
+        pub takes_writes: bool = "NOT pg_is_in_recovery() AND current_setting('transaction_read_only') = 'off'",
+        /// The server's clock, in milliseconds since 1970.
+        pub clock: i64 = "(extract(epoch FROM clock_timestamp()) * 1000)::bigint",
+    }
 }
 
 impl Session {
@@ -70,10 +73,9 @@ impl Session {
     pub fn state(&mut self, patience: Duration) -> Result<ServerState, Error> {
         self.patience = patience;
         let mut state = ServerState { takes_writes: false, clock: 0 };
-        let text = "SELECT NOT pg_is_in_recovery() AND current_setting('transaction_read_only') = 'off', \
-                    (extract(epoch FROM clock_timestamp()) * 1000)::bigint";
-        self.query_all(&[(text, &[])], &mut |_, row| {
-            state = ServerState { takes_writes: row.bool(0)?, clock: row.int(1)? };
+        let text = format!("SELECT {}", ServerState::COLUMNS);
+        self.query_all(&[(&text, &[])], &mut |_, row| {
+            state = ServerState::read(row)?;
             Ok(())
         })?;
         Ok(state)

@@ -7,6 +7,7 @@ use crate::{
     Error, Row,
     connection::postgres::Session,
     migrate::{self, AppliedSchema, Fill, Migration, Step, steps},
+    selectable,
 };
 
 /// How long a statement of a migration may take, and how long a process waits for another one that migrates.
@@ -33,6 +34,28 @@ const TRY_LOCK: &str = "SELECT pg_try_advisory_lock(4848110241)";
 /// Whether the role may change the schema.
 const MAY_CHANGE: &str = "SELECT coalesce(has_schema_privilege(current_schema(), 'CREATE'), false) AND \
     coalesce((SELECT pg_has_role(relowner, 'USAGE') FROM pg_class WHERE oid = to_regclass('schema_migration')), true)";
+
+selectable! {
+    /// The progress of a migration.
+    #[derive(Default)]
+    struct Progress {
+        /// The number of finished statements.
+        done: i64 = "done",
+        /// The key up to which the next one is finished.
+        filled: Option<i64> = "filled",
+    }
+}
+
+selectable! {
+    /// A chunk of a step over many rows.
+    #[derive(Default)]
+    struct Chunk(key) {
+        /// The number of rows.
+        count: i64 = "count(*)",
+        /// The last key.
+        last: i64 = "coalesce(max({key}), 0)",
+    }
+}
 
 /// The progress of unfinished migrations: the number of finished statements, and the last finished key of a
 /// statement over many rows.
@@ -115,7 +138,7 @@ impl Session {
     /// Applies a migration, or its remaining steps. The progress is recorded with each step.
     fn apply_in_steps(&mut self, migration: &Migration) -> Result<(), Error> {
         let version = migration.version;
-        let (done, mut filled) = self.progress(version)?.unwrap_or((0, None));
+        let Progress { done, mut filled } = self.progress(version)?.unwrap_or_default();
         let end =
             migrate::record(version) + &format!("DELETE FROM schema_progress WHERE version = {version};");
         let mut steps = steps(migration, usize::try_from(done).unwrap_or(0)).into_iter().peekable();
@@ -155,10 +178,10 @@ impl Session {
         loop {
             let Fill { table, key, .. } = fill;
             let chunk = format!(
-                "SELECT count(*), coalesce(max({key}), 0) FROM \
-                 (SELECT {key} FROM {table} WHERE {key} > {above} ORDER BY {key} LIMIT {CHUNK}) piece"
+                "SELECT {} FROM (SELECT {key} FROM {table} WHERE {key} > {above} ORDER BY {key} LIMIT {CHUNK}) piece",
+                Chunk::columns(key)
             );
-            let (count, last) = self.one(&chunk, |row| Ok((row.int(0)?, row.int(1)?)))?.unwrap_or_default();
+            let Chunk { count, last } = self.one(&chunk, Chunk::read)?.unwrap_or_default();
             if count > 0 {
                 let chunk = fill.chunk(text, above, last);
                 let record_progress = progress_statement(migration.version, done, Some(last));
@@ -250,10 +273,10 @@ impl Session {
         migrate::read_applied(|text, each| self.each(text, each))
     }
 
-    /// The number of finished statements of a migration, and the key up to which the next one is finished.
-    fn progress(&mut self, version: i64) -> Result<Option<(i64, Option<i64>)>, Error> {
-        let text = format!("SELECT done, filled FROM schema_progress WHERE version = {version}");
-        self.one(&text, |row| Ok((row.int(0)?, if row.is_null(1)? { None } else { Some(row.int(1)?) })))
+    /// The progress of a migration; none where it has not begun.
+    fn progress(&mut self, version: i64) -> Result<Option<Progress>, Error> {
+        let text = format!("SELECT {} FROM schema_progress WHERE version = {version}", Progress::COLUMNS);
+        self.one(&text, Progress::read)
     }
 }
 

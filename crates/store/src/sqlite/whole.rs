@@ -9,14 +9,14 @@ use std::{
 
 use rusqlite::OpenFlags;
 
-use crate::{Error, connection::sqlite::Connection, error::torn, location::DatabaseLocation};
+use crate::{Error, connection::sqlite::Connection, error::torn, location::DatabaseLocation, selectable};
 
 /// Checks a file that is not at the recorded location of the installation's, or has none recorded. Returns whether the
 /// check is to be recorded. The time grows with the file, so each copy is checked once. A file at its recorded location was
 /// written only by SQLite, and needs no check.
 pub fn check_copied(connection: &Connection, path: &Path) -> Result<bool, Error> {
     let own = DatabaseLocation::of_file(path)?;
-    let Some((recorded, checked)) = recorded_locations(connection)? else {
+    let Some(recorded) = recorded_locations(connection)? else {
         // a new file, or one of a release that records no location: its next start does
         if connection.has_table("schema_migration")? {
             tracing::info!(
@@ -26,7 +26,7 @@ pub fn check_copied(connection: &Connection, path: &Path) -> Result<bool, Error>
         }
         return Ok(false);
     };
-    if recorded.is(&own) || checked.as_ref().is_some_and(|checked| checked.is(&own)) {
+    if recorded.own().is(&own) || recorded.checked().is_some_and(|checked| checked.is(&own)) {
         return Ok(false);
     }
     tracing::warn!("the database's file is a copy: it is checked whole, which can take a while");
@@ -52,16 +52,32 @@ pub fn refuse_foreign(path: &Path) -> Result<(), Error> {
     }
 }
 
-/// The recorded location of the installation's file, and the location of the last full check, if known.
-fn recorded_locations(
-    connection: &Connection,
-) -> Result<Option<(DatabaseLocation, Option<DatabaseLocation>)>, Error> {
+selectable! {
+    /// The recorded locations of the installation.
+    struct RecordedLocations from "FROM installation" {
+        location: String = "place",
+        created: Option<String> = "born",
+        checked: Option<String> = "checked_place",
+    }
+}
+
+impl RecordedLocations {
+    /// The location of the installation's file.
+    fn own(&self) -> DatabaseLocation {
+        DatabaseLocation { location: self.location.clone(), created: self.created.clone() }
+    }
+
+    /// The location of the last full check, if known.
+    fn checked(&self) -> Option<DatabaseLocation> {
+        self.checked.as_deref().map(DatabaseLocation::of_text)
+    }
+}
+
+fn recorded_locations(connection: &Connection) -> Result<Option<RecordedLocations>, Error> {
     let mut recorded = None;
     if connection.has_table("installation")? {
-        connection.query("SELECT place, born, checked_place FROM installation", &[], &mut |row| {
-            let location =
-                DatabaseLocation { location: row.text(0)?.to_owned(), created: row.optional_text(1)? };
-            recorded = Some((location, row.optional_text(2)?.as_deref().map(DatabaseLocation::of_text)));
+        connection.query(RecordedLocations::SELECT, &[], &mut |row| {
+            recorded = Some(RecordedLocations::read(row)?);
             Ok(())
         })?;
     }

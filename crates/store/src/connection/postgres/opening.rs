@@ -17,8 +17,8 @@ use crate::{
 /// compilation. They are not startup options, which not every pooler passes on.
 pub const SETTINGS: &str = "SET statement_timeout = 30000; SET idle_in_transaction_session_timeout = 60000; \
     SET plan_cache_mode = force_generic_plan; SET random_page_cost = 1.1; SET enable_seqscan = off; SET jit = off; \
-    SELECT pid, extract(epoch FROM backend_start)::text, \
-    CASE WHEN pg_is_in_recovery() THEN NULL ELSE substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8) END \
+    SELECT pid, extract(epoch FROM backend_start)::text AS began, \
+    CASE WHEN pg_is_in_recovery() THEN NULL ELSE substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8) END AS timeline \
     FROM pg_stat_activity WHERE pid = pg_backend_pid()";
 
 /// The reason why a connection could not be opened.
@@ -100,8 +100,9 @@ pub async fn open(host: &HostConfig) -> Result<(Client, Backend), ConnectionRefu
         _ => None,
     });
     let backend = row.and_then(|row| {
-        let timeline = row.get(2).and_then(|text| u32::from_str_radix(text, 16).ok());
-        Some(Backend { process: row.get(0)?.parse().ok()?, began: row.get(1)?.to_owned(), timeline })
+        let column = |name| row.try_get(name).ok().flatten();
+        let timeline = column("timeline").and_then(|text| u32::from_str_radix(text, 16).ok());
+        Some(Backend { process: column("pid")?.parse().ok()?, began: column("began")?.to_owned(), timeline })
     });
     let backend = backend
         .ok_or_else(|| ConnectionRefusal::permanent("the server does not say which process serves".into()))?;

@@ -16,7 +16,7 @@ pub use audit::event::SignInEvent;
 pub use audit::person::{is_personal, keys_of_persons, shows_persons};
 pub use audit::read::{EntryPosition, next_leaf, read_entries, read_leaves, read_stray_entries};
 pub use audit::tail::{Viewer, outgoing_of, streamed};
-pub use audit::tree::{Tree, number, origin, read_position, with_nodes};
+pub use audit::tree::{Tree, number, origin, with_nodes};
 pub use audit::{delta, event::SIGN_INS, feed, proof as audit_proof, trail as audit_trail};
 pub use chancery_store::{
     Error as StoreError, Figure, FigureSource, FigureUnit, Mode, Row, StateTable, Tx, Write, selectable,

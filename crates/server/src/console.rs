@@ -8,10 +8,20 @@ use chancery_management::{
 use chancery_record::Value;
 use chancery_resource::{CONSOLE, Context, Problem, Relation, Shape, link, load};
 use chancery_signin::open_setup;
-use chancery_store::{Error, Tx};
+use chancery_store::{Error, Tx, selectable};
 use uuid::Uuid;
 
 use crate::{first_start::find_root, rows::add};
+
+selectable! {
+    /// The oldest user store of the oldest tenant.
+    struct StoreOfTenant from "FROM tenant t JOIN tenant_idp_instance n ON n.tenant_rid = t.rid \
+        JOIN idp_instance i ON i.rid = n.idp_instance_rid AND i.store_name_key IS NOT NULL \
+        WHERE t.subscription_id = ?1 ORDER BY t.rid, i.rid LIMIT 1" {
+        tenant: Uuid = "t.id",
+        store: Uuid = "i.id",
+    }
+}
 
 /// Creates the client app of the console where it is missing: beside the root client app, for the people of the oldest
 /// user store of the oldest tenant there.
@@ -28,10 +38,8 @@ pub fn ensure(context: &Context, tx: &mut Tx<'_>) -> Result<(), Problem> {
         (ClientApp::NAME.field(), free_name(tx, subscription)?.into()),
     ];
     add(context, tx, &CLIENT_APP, &given)?;
-    let text = "SELECT t.id, i.id FROM tenant t JOIN tenant_idp_instance n ON n.tenant_rid = t.rid \
-        JOIN idp_instance i ON i.rid = n.idp_instance_rid AND i.store_name_key IS NOT NULL \
-        WHERE t.subscription_id = ?1 ORDER BY t.rid, i.rid LIMIT 1";
-    let Some((tenant, store)) = tx.one(text, &[subscription.into()], |row| Ok((row.id(0)?, row.id(1)?)))?
+    let Some(StoreOfTenant { tenant, store }) =
+        tx.one(StoreOfTenant::SELECT, &[subscription.into()], StoreOfTenant::read)?
     else {
         return Ok(());
     };

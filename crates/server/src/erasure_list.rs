@@ -12,6 +12,7 @@ use std::{
 use base64::{Engine as _, prelude::BASE64_URL_SAFE_NO_PAD};
 use chancery_fetch::Outbound;
 use chancery_resource::{MasterKey, random};
+use chancery_store::selectable;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
@@ -29,17 +30,19 @@ const LATE: i64 = 10 * 60 * 1_000_000;
 /// The extension of the files in a folder.
 const ENDING: &str = "jsonl";
 
-/// A person who was erased.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Erasure {
-    /// The number of the audit entry of the erasure.
-    pub number: i64,
-    /// The number of the user store; 0 is the configuration.
-    pub store: i64,
-    /// The resource: a user of a store, or a platform user.
-    pub resource: String,
-    /// The person's id.
-    pub person: Uuid,
+selectable! {
+    /// A person who was erased.
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    pub struct Erasure {
+        /// The number of the audit entry of the erasure.
+        pub number: i64 = "number",
+        /// The number of the user store; 0 is the configuration.
+        pub store: i64 = "store",
+        /// The resource: a user of a store, or a platform user.
+        pub resource: String = "resource",
+        /// The person's id.
+        pub person: Uuid = "person",
+    }
 }
 
 /// A line of the list.

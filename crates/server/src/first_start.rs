@@ -16,7 +16,7 @@ use chancery_management::{
 };
 use chancery_record::{Secret, Value, fold};
 use chancery_resource::{Context, Problem, ROOT, RoleType, check_postconditions, link, load, random};
-use chancery_store::{Error, Tx};
+use chancery_store::{Error, Tx, selectable};
 use uuid::Uuid;
 
 use crate::rows::{add, remove};
@@ -131,6 +131,15 @@ fn create_all(context: &Context, tx: &mut Tx<'_>) -> Result<Uuid, Problem> {
 
 const CONFIGURED: &str = "configured";
 
+selectable! {
+    /// A secret of a client app.
+    struct StoredSecret<'r> from "FROM client_app_secret WHERE client_app_id = ?1" {
+        id: Uuid = "id",
+        digest: Option<&'r [u8]> = "digest",
+        name: &'r str = "name",
+    }
+}
+
 /// Sets the configured secret; an earlier configured one is removed.
 fn configure_secret(
     context: &mut Context,
@@ -140,11 +149,11 @@ fn configure_secret(
 ) -> Result<(), Problem> {
     let digest = context.app.master.secret_digest(secret.expose());
     let (mut is_known, mut earlier) = (false, Vec::new());
-    let text = "SELECT id, digest, name FROM client_app_secret WHERE client_app_id = ?1";
-    tx.query(text, &[root.into()], |row| {
-        is_known |= !row.is_null(1)? && row.bytes(1)? == digest;
-        if row.text(2)? == CONFIGURED {
-            earlier.push(row.id(0)?);
+    tx.query(StoredSecret::SELECT, &[root.into()], |row| {
+        let stored = StoredSecret::read(row)?;
+        is_known |= stored.digest == Some(digest.as_slice());
+        if stored.name == CONFIGURED {
+            earlier.push(stored.id);
         }
         Ok(())
     })?;

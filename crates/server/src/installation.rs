@@ -2,7 +2,7 @@
 
 use chancery_fetch::Outbound;
 use chancery_record::{Timestamp, Value};
-use chancery_store::{DatabaseLocation, Error, Mode, StateTable, Store, Tx};
+use chancery_store::{DatabaseLocation, Error, Mode, StateTable, Store, Tx, selectable};
 use chancery_web::now;
 
 use crate::{Config, StartError};
@@ -50,17 +50,26 @@ pub struct InstallationStatus {
 /// The reason and the remedy for a database whose restore was interrupted.
 const UNFINISHED: &str = "a restore of it did not end: run chancery restore again, to its end";
 
-const READ: &str = "SELECT public_url, place, born, era, is_restoring FROM installation";
+selectable! {
+    /// The row of the installation.
+    struct StoredInstallation from "FROM installation" {
+        public_url: Option<String> = "public_url",
+        location: String = "place",
+        created: Option<String> = "born",
+        era: String = "era",
+        is_restoring: bool = "is_restoring",
+    }
+}
+
+impl From<StoredInstallation> for Installation {
+    fn from(stored: StoredInstallation) -> Self {
+        let StoredInstallation { public_url, location, created, era, is_restoring } = stored;
+        Self { public_url, location: DatabaseLocation { location, created }, era, is_restoring }
+    }
+}
 
 fn read(tx: &mut Tx<'_>) -> Result<Option<Installation>, Error> {
-    tx.one(READ, &[], |row| {
-        Ok(Installation {
-            public_url: row.optional_text(0)?,
-            location: DatabaseLocation { location: row.text(1)?.to_owned(), created: row.optional_text(2)? },
-            era: row.text(3)?.to_owned(),
-            is_restoring: row.bool(4)?,
-        })
-    })
+    Ok(tx.one(StoredInstallation::SELECT, &[], StoredInstallation::read)?.map(Installation::from))
 }
 
 fn failed(error: Error) -> StartError {

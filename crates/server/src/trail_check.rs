@@ -2,11 +2,20 @@
 
 use chancery_auth::{all_audit_keys, ensure_keys};
 use chancery_ledger::{AuditKeys, Checkpoint, Frontier, TILE};
-use chancery_resource::{MasterKey, read_leaves, read_position};
-use chancery_store::{Error, Mode, Store, Tx};
+use chancery_resource::{MasterKey, read_leaves};
+use chancery_store::{Error, Mode, Store, Tx, selectable};
 use chancery_web::now;
 
 use crate::{StartError, installation, jobs::ledger::entry_hashes};
+
+selectable! {
+    /// The tree of a trail.
+    struct TreeOfStore from "FROM audit_tree ORDER BY store" {
+        store: i64 = "store",
+        size: u64 = "size",
+        checkpoint: Option<String> = "checkpoint",
+    }
+}
 
 /// Checks that each trail has exactly the entries that its last checkpoint covers. The time grows with the trails. Returns the
 /// checkpoints.
@@ -18,14 +27,14 @@ pub async fn check_trails(store: &Store, master: &MasterKey) -> Result<Vec<Strin
     let checked = store.run("CheckTrails", Mode::Long, None, move |tx| {
         let keys = trail_keys(tx, &master)?;
         let mut trees = Vec::new();
-        tx.query("SELECT store, size, checkpoint FROM audit_tree ORDER BY store", &[], |row| {
-            trees.push((row.int(0)?, read_position(row, 1)?, row.optional_text(2)?));
+        tx.query(TreeOfStore::SELECT, &[], |row| {
+            trees.push(TreeOfStore::read(row)?);
             Ok(())
         })?;
         let mut checkpoints = Vec::new();
-        for (tree, size, note) in trees {
-            let Some(note) = note.filter(|_| size > 0) else { continue };
-            check_trail(tx, tree, size, &note, &keys)?;
+        for TreeOfStore { store, size, checkpoint } in trees {
+            let Some(note) = checkpoint.filter(|_| size > 0) else { continue };
+            check_trail(tx, store, size, &note, &keys)?;
             checkpoints.push(note);
         }
         Ok::<_, Error>(checkpoints)
@@ -54,9 +63,9 @@ fn check_trail(tx: &mut Tx<'_>, tree: i64, size: u64, note: &str, keys: &AuditKe
     for start in (0..size).step_by(usize::try_from(TILE).unwrap_or(usize::MAX)) {
         let end = size.min(start + TILE);
         let (placed, _) = read_leaves(tx, tree, start, end)?;
-        let entries: Vec<i64> = placed.iter().map(|(_, entry)| *entry).collect();
+        let entries: Vec<i64> = placed.iter().map(|one| one.entry).collect();
         let hashes_by_entry = entry_hashes(tx, &entries)?;
-        let hashes = placed.iter().map_while(|(_, entry)| hashes_by_entry.get(entry));
+        let hashes = placed.iter().map_while(|one| hashes_by_entry.get(&one.entry));
         let count = hashes.map(|hash| whole.push(*hash)).count();
         if count as u64 != end - start {
             return Err(wrong(format!("lacks an entry between {start} and {end}")));

@@ -98,6 +98,14 @@ impl<'r> FromCell<'r> for Vec<u8> {
     }
 }
 
+impl<'r> FromCell<'r> for Cell<'r> {
+    const EXPECTED: &'static str = "a known type";
+
+    fn from_cell(cell: Cell<'r>) -> Option<Self> {
+        Some(cell)
+    }
+}
+
 impl<'r, T: FromCell<'r>> FromCell<'r> for Option<T> {
     const EXPECTED: &'static str = T::EXPECTED;
 
@@ -143,7 +151,7 @@ impl<'r, T: FromCell<'r>> FromCell<'r> for Option<T> {
 ///     }
 /// }
 ///
-/// assert_eq!(Link::columns("group_rid", "user_rid"), "m.group_rid, m.user_rid");
+/// assert_eq!(Link::columns("group_rid", "user_rid").to_string(), "m.group_rid, m.user_rid");
 /// # let _ = |row: &chancery_store::Row<'_>| Link::read(row).map(|one| (one.own, one.other));
 /// ```
 #[macro_export]
@@ -165,8 +173,18 @@ macro_rules! selectable {
 
         impl $(<$row>)? $name $(<$row>)? {
             /// The expressions that the fields are read from, in order, with these parts.
-            $visibility fn columns($($part: &str),+) -> String {
-                format!($crate::selectable!(@columns $($body)+), $($part = $part),+)
+            $visibility fn columns<'a>($($part: &'a str),+) -> impl std::fmt::Display {
+                struct Columns<'a> {
+                    $($part: &'a str),+
+                }
+
+                impl std::fmt::Display for Columns<'_> {
+                    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                        write!(formatter, $crate::selectable!(@columns $($body)+), $($part = self.$part),+)
+                    }
+                }
+
+                Columns { $($part),+ }
             }
         }
     };

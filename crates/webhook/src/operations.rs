@@ -244,7 +244,7 @@ impl ReplayRequest {
         let within = Context::new(&context.app, scope, context.now, None, None);
         let mut events = Vec::new();
         for trail in trails(store_of(context), &types) {
-            let trail_state = TrailState::read(tx, trail)?;
+            let trail_state = TrailState::load(tx, trail)?;
             let (mut cursor, last) = match self {
                 Self::Cursors(after, _) if after.trail != trail => continue,
                 Self::Cursors(after, until) => (*after, until.position),
@@ -304,9 +304,9 @@ pub fn skip(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
     if !trails(store_of(&call.context), &types).contains(&cursor.trail) {
         return Err(foreign());
     }
-    let trail_state = TrailState::read(tx, cursor.trail)?;
+    let trail_state = TrailState::load(tx, cursor.trail)?;
     cursor.check(&call.context, tx, &trail_state)?;
-    let (current, _) = state::reader_cursor(tx, subscription, cursor.trail)?;
+    let current = state::reader(tx, subscription, cursor.trail)?.cursor(cursor.trail);
     if cursor.position > current.position {
         state::advance(tx, subscription, current, cursor)?;
     }

@@ -1,7 +1,9 @@
 //! The state of deliveries besides the subscriptions: the readers' cursors, waiting deliveries, and attempts.
 
 use chancery_record::{Timestamp, Value};
-use chancery_resource::{EventCursor, LIST, Sql, StateTable, StoreError, TrailState, Tx, feed::Outgoing};
+use chancery_resource::{
+    EventCursor, LIST, Sql, StateTable, StoreError, TrailState, Tx, feed::Outgoing, selectable,
+};
 use uuid::Uuid;
 
 use crate::schedule::{LONGEST_PAUSE, LONGEST_REST};
@@ -9,15 +11,17 @@ use crate::schedule::{LONGEST_PAUSE, LONGEST_REST};
 /// The most waiting deliveries of a subscription: beyond them it stops reading new events.
 pub const MAX_WAITING: i64 = 100_000;
 
-/// The health of a subscription's deliveries.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Health {
-    /// Failures in a row.
-    pub failures: i64,
-    /// Since when nothing succeeded.
-    pub failing_since: Option<Timestamp>,
-    /// Until when nothing is sent to the receiver.
-    pub paused_until: Timestamp,
+selectable! {
+    /// The health of a subscription's deliveries.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub struct Health from "FROM event_subscriber WHERE subscription_id = ?1" {
+        /// Failures in a row.
+        pub failures: i64 = "failures",
+        /// Since when nothing succeeded.
+        pub failing_since: Option<Timestamp> = "failing_since",
+        /// Until when nothing is sent to the receiver.
+        pub paused_until: Timestamp = "paused_until",
+    }
 }
 
 impl Health {
@@ -63,6 +67,27 @@ impl Waiting {
     }
 }
 
+selectable! {
+    /// A delivery as it is stored.
+    struct StoredDelivery {
+        rid: i64 = "d.rid",
+        event: String = "d.event",
+        kind: String = "d.kind",
+        subject: String = "d.subject",
+        body: String = "d.body",
+        tries: i64 = "d.tries",
+        trail: i64 = "d.trail",
+        position: i64 = "d.position",
+    }
+}
+
+impl From<StoredDelivery> for Waiting {
+    fn from(stored: StoredDelivery) -> Self {
+        let StoredDelivery { rid, event, kind, subject, body, tries, trail, position } = stored;
+        Self { rid, event, kind, subject, body, tries, at: EventCursor { trail, position, event: 0 } }
+    }
+}
+
 /// A result of a try, or of several events that were delivered at once.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Attempt {
@@ -84,12 +109,7 @@ pub struct Attempt {
 
 /// Reads the health of a subscription's deliveries.
 pub fn health(tx: &mut Tx<'_>, subscription: Uuid) -> Result<Health, StoreError> {
-    let text =
-        "SELECT failures, failing_since, paused_until FROM event_subscriber WHERE subscription_id = ?1";
-    let read = tx.one(text, &[Value::Id(subscription)], |row| {
-        let failing_since = if row.is_null(1)? { None } else { Some(Timestamp(row.int(1)?)) };
-        Ok(Health { failures: row.int(0)?, failing_since, paused_until: Timestamp(row.int(2)?) })
-    })?;
+    let read = tx.one(Health::SELECT, &[Value::Id(subscription)], Health::read)?;
     Ok(read.unwrap_or(Health { failures: 0, failing_since: None, paused_until: Timestamp(0) }))
 }
 
@@ -117,8 +137,9 @@ pub fn due(
         ""
     };
     let text = format!(
-        "SELECT d.rid, d.event, d.kind, d.subject, d.body, d.tries, d.trail, d.position FROM event_delivery d WHERE d.subscription_id = ?1 \
-         AND d.dead_on IS NULL AND d.due_on > ?2 AND d.due_on <= ?3{first} ORDER BY d.due_on, d.rid LIMIT {most}"
+        "SELECT {} FROM event_delivery d WHERE d.subscription_id = ?1 \
+         AND d.dead_on IS NULL AND d.due_on > ?2 AND d.due_on <= ?3{first} ORDER BY d.due_on, d.rid LIMIT {most}",
+        StoredDelivery::COLUMNS
     );
     let mut due = Vec::new();
     for (after, upto) in [(i64::MIN, now.0), (now.0.saturating_add(LONGEST_REST), i64::MAX)] {
@@ -126,15 +147,7 @@ pub fn due(
             break;
         }
         tx.query(&text, &[Value::Id(subscription), after.into(), upto.into()], |row| {
-            due.push(Waiting {
-                rid: row.int(0)?,
-                event: row.text(1)?.to_owned(),
-                kind: row.text(2)?.to_owned(),
-                subject: row.text(3)?.to_owned(),
-                body: row.text(4)?.to_owned(),
-                tries: row.int(5)?,
-                at: EventCursor { trail: row.int(6)?, position: row.int(7)?, event: 0 },
-            });
+            due.push(StoredDelivery::read(row)?.into());
             Ok(())
         })?;
     }
@@ -266,18 +279,28 @@ pub fn note_disabled(tx: &mut Tx<'_>, subscription: Uuid, now: Timestamp) -> Res
     tx.queue(&StateTable::EventSubscriber.update(text), vec![Value::Id(subscription), now.0.into()])
 }
 
-/// The cursor of a reader in a trail, and the number of the last event before it began; before the first event where it has not
-/// begun.
-pub fn reader_cursor(
-    tx: &mut Tx<'_>,
-    subscription: Uuid,
-    trail: i64,
-) -> Result<(EventCursor, i64), StoreError> {
-    let text = "SELECT position, event, since FROM event_reader WHERE subscription_id = ?1 AND trail = ?2";
-    let read = tx.one(text, &[Value::Id(subscription), trail.into()], |row| {
-        Ok((EventCursor { trail, position: row.int(0)?, event: row.int(1)? }, row.int(2)?))
-    })?;
-    Ok(read.unwrap_or((EventCursor { trail, position: 0, event: 0 }, 0)))
+selectable! {
+    /// The reader of a trail.
+    #[derive(Clone, Copy, Debug, Default)]
+    pub struct Reader from "FROM event_reader WHERE subscription_id = ?1 AND trail = ?2" {
+        position: i64 = "position",
+        event: i64 = "event",
+        /// The number of the last event before it began.
+        pub since: i64 = "since",
+    }
+}
+
+impl Reader {
+    /// Its cursor in its trail.
+    pub const fn cursor(&self, trail: i64) -> EventCursor {
+        EventCursor { trail, position: self.position, event: self.event }
+    }
+}
+
+/// The reader of a trail; before the first event where it has not begun.
+pub fn reader(tx: &mut Tx<'_>, subscription: Uuid, trail: i64) -> Result<Reader, StoreError> {
+    let key = [Value::Id(subscription), trail.into()];
+    Ok(tx.one(Reader::SELECT, &key, Reader::read)?.unwrap_or_default())
 }
 
 /// Advances a reader. A concurrent change, by a skip or another process, wins: then the transaction fails.

@@ -10,7 +10,7 @@ use uuid::Uuid;
 
 use super::{
     feed::{self, AFTER, COUNT, EventPage, EventQuery, WAIT},
-    read::read_entries,
+    read::{EntryPosition, read_entries},
 };
 use crate::{
     Answer, Call, LIST, Problem, ProblemKind, QueryParameter, Shape, read::rows::add_items,
@@ -74,7 +74,7 @@ fn affected(
             continue;
         }
         if event.data.contains_key("complete") {
-            truncated.extend(event.id.parse::<i64>().map(|entry| (0, entry)));
+            truncated.extend(event.id.parse::<i64>().map(|entry| EntryPosition { position: 0, entry }));
         } else {
             affected.extend(ids(event.data.get("added")).chain(ids(event.data.get("removed"))));
         }

@@ -3,8 +3,9 @@
 use std::time::Duration;
 
 use chancery_record::Value;
-use chancery_store::Tx;
+use chancery_store::{Tx, selectable};
 use serde_json::json;
+use uuid::Uuid;
 
 use super::{
     entry::to_json,
@@ -89,7 +90,7 @@ pub fn follow(
     query: &EventQuery,
     write: impl FnOnce(EventPage, &mut Call, &mut Tx<'_>) -> Result<Answer, Problem>,
 ) -> Result<Answer, Problem> {
-    let state = TrailState::read(tx, trail)?;
+    let state = TrailState::load(tx, trail)?;
     let start = call.result::<FeedStart>();
     let start = start.map_or_else(|| FeedStart::first(call, tx, trail, &state), |start| Ok(*start))?;
     if let Some(last) = start.pending_up_to
@@ -304,6 +305,20 @@ pub fn outgoing(
     Ok((events, page.next))
 }
 
+selectable! {
+    /// An event at its position in a trail.
+    struct PlacedEvent<'r> from "FROM event_place p JOIN outbox_event o ON o.id = p.event WHERE p.trail = " {
+        position: i64 = "p.position",
+        event: i64 = "p.event",
+        envelope: &'r str = "o.envelope",
+        traceparent: Option<&'r str> = "o.traceparent",
+        customer: Option<Uuid> = "o.customer_id",
+        subscription: Option<Uuid> = "o.subscription_id",
+        tenant: Option<Uuid> = "o.tenant_id",
+        instance: Option<Uuid> = "o.idp_instance_id",
+    }
+}
+
 /// A page of events, with the cursor after them.
 pub struct EventPage {
     /// The matching events.
@@ -334,11 +349,7 @@ impl EventPage {
         let scan_end =
             if selection.is_all() { cursor.position.saturating_add(MAX_SCANNED) } else { i64::MAX };
         let end = state.last_position.min(scan_end);
-        let mut sql = Sql::new(
-            "SELECT p.position, p.event, o.envelope, o.traceparent, o.customer_id, o.subscription_id, o.tenant_id, \
-             o.idp_instance_id FROM event_place p JOIN outbox_event o ON o.id = p.event WHERE p.trail = ",
-        );
-        sql.add_bound(cursor.trail);
+        let mut sql = Sql::new(PlacedEvent::SELECT).bind(cursor.trail);
         sql = sql.push(" AND p.position > ").bind(cursor.position).push(" AND p.position <= ").bind(end);
         selection.add(&mut sql);
         add_scope(&mut sql, &context.scope);
@@ -351,14 +362,14 @@ impl EventPage {
             if events.len() >= query.count {
                 return Ok(());
             }
-            next = EventCursor { trail: cursor.trail, position: row.int(0)?, event: row.int(1)? };
+            let placed = PlacedEvent::read(row)?;
+            next = EventCursor { trail: cursor.trail, position: placed.position, event: placed.event };
             let broken =
                 || chancery_store::Error::Internal(format!("the envelope of event {} is broken", next.event));
-            let stored: StoredEnvelope<'_> = serde_json::from_str(row.text(2)?).map_err(|_| broken())?;
+            let stored: StoredEnvelope<'_> = serde_json::from_str(placed.envelope).map_err(|_| broken())?;
             if query.fits(&stored.kind, &stored.subject) {
-                let scope =
-                    [row.optional_id(4)?, row.optional_id(5)?, row.optional_id(6)?, row.optional_id(7)?];
-                let traceparent = row.optional_text(3)?;
+                let scope = [placed.customer, placed.subscription, placed.tenant, placed.instance];
+                let traceparent = placed.traceparent.map(str::to_owned);
                 events.push(delivered(context, &stored, next, scope, traceparent));
             }
             Ok(())

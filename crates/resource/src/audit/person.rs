@@ -1,7 +1,7 @@
 //! The encryption key of a row's person.
 
 use chancery_record::{Field, Value};
-use chancery_store::{Error, Tx, raw};
+use chancery_store::{Error, Tx, raw, selectable};
 use uuid::Uuid;
 
 use crate::{Context, LIST, MasterKey, OwnerRow, PersonKey, Personal, Persons, Problem, Shape, Sql};
@@ -80,6 +80,14 @@ fn find_key(
     Ok(key.flatten())
 }
 
+selectable! {
+    /// The sealed key of a person, if there is one.
+    struct SealedPersonKey<'r>(key) {
+        person: Uuid = "id",
+        key: Option<&'r [u8]> = "{key}",
+    }
+}
+
 /// The keys of the persons in an operation's answers about this resource, by the persons' ids; `None` where one
 /// of the persons no longer exists.
 pub fn keys_of_persons(
@@ -101,14 +109,16 @@ pub fn keys_of_persons(
     };
     let Personal::Is(key) = person.personal else { return Ok(None) };
     for chunk in ids.chunks(LIST) {
-        let mut sql = Sql::new(format!("SELECT id, {} FROM {} WHERE id IN ", key.column, person.table));
+        let columns = SealedPersonKey::columns(key.column);
+        let mut sql = Sql::new(format!("SELECT {columns} FROM {} WHERE id IN ", person.table));
         sql.add_list(chunk.iter().copied().map(Value::Id));
         if person.reach.is_store() {
             sql = sql.push(" AND store = ").bind(store);
         }
         tx.query(&sql.text, &sql.parameters, |row| {
-            if !row.is_null(1)? {
-                persons.add(&opened(master, row.id(0)?, row.bytes(1)?)?);
+            let SealedPersonKey { person, key } = SealedPersonKey::read(row)?;
+            if let Some(key) = key {
+                persons.add(&opened(master, person, key)?);
             }
             Ok(())
         })?;

@@ -4,12 +4,12 @@
 use base64::{Engine as _, prelude::BASE64_STANDARD};
 use chancery_ledger::{Hash, consistency_proof, inclusion_proof, root};
 use chancery_record::Value;
-use chancery_store::{Error, Tx};
+use chancery_store::{Error, Tx, selectable};
 use serde_json::{Value as Json, json};
 
 use crate::{
     Answer, Call, JsonForm, Problem, ProblemKind, QueryParameter,
-    audit::tree::{Tree, read_position, with_nodes},
+    audit::tree::{Tree, with_nodes},
 };
 
 /// The media type of a checkpoint.
@@ -32,7 +32,7 @@ pub const SIZES: &[QueryParameter] = &[
 
 /// Reads the tree of a store. A tree that has nodes but no checkpoint is an error, and not an empty tree.
 fn find_tree(tx: &mut Tx<'_>, store: i64) -> Result<Tree, Error> {
-    let tree = Tree::read(tx, store)?;
+    let tree = Tree::load(tx, store)?;
     let node = "SELECT position FROM audit_node WHERE store = ?1 LIMIT 1";
     if tree.checkpoint.is_none() && tx.one(node, &[Value::Int(store)], |_| Ok(()))?.is_some() {
         return Err(Error::Internal(format!("the audit tree of store {store} has nodes and no checkpoint")));
@@ -54,6 +54,17 @@ pub fn checkpoint(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
     Ok(Answer { content_type: Some("text/plain; charset=utf-8"), ..Answer::new(call.request.op.status) })
 }
 
+selectable! {
+    /// The leaf of an entry in the tree of its trail.
+    struct LeafOfEntry from "FROM audit_leaf l \
+        LEFT JOIN audit_node n ON n.store = l.store AND n.level = 0 AND n.position = l.position \
+        WHERE l.store = ?1 AND l.entry = ?2" {
+        position: u64 = "l.position",
+        /// The position of its node; a pending leaf has none yet.
+        node: Option<u64> = "n.position",
+    }
+}
+
 /// Answers with the proof that the entry of the path is in the newest checkpoint's tree.
 ///
 /// # Errors
@@ -64,14 +75,10 @@ pub fn inclusion(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
         return Err(Problem::not_found(call.request.op.shape.name));
     };
     let key = [Value::Int(store), Value::Int(id)];
-    let size = Tree::read(tx, store)?.size;
-    // a pending leaf has no node yet
-    let text = "SELECT l.position, n.position FROM audit_leaf l \
-         LEFT JOIN audit_node n ON n.store = l.store AND n.level = 0 AND n.position = l.position \
-         WHERE l.store = ?1 AND l.entry = ?2";
-    let leaf_position = tx.one(text, &key, |row| Ok((read_position(row, 0)?, row.is_null(1)?)))?;
-    let is_pending = leaf_position.is_some_and(|(_, has_no_node)| has_no_node);
-    let leaf_position = leaf_position.map(|(position, _)| position);
+    let size = Tree::load(tx, store)?.size;
+    let leaf = tx.one(LeafOfEntry::SELECT, &key, LeafOfEntry::read)?;
+    let is_pending = leaf.as_ref().is_some_and(|leaf| leaf.node.is_none());
+    let leaf_position = leaf.map(|leaf| leaf.position);
     let Some(position) = leaf_position.filter(|position| *position < size) else {
         let text = "SELECT 1 FROM event_pending WHERE tree = ?1 AND event = ?2 \
              UNION ALL SELECT 1 FROM audit_pending WHERE store = ?1 AND entry = ?2";

@@ -2,24 +2,42 @@
 
 use chancery_ledger::Hash;
 use chancery_record::Value;
-use chancery_store::{Error, Tx};
+use chancery_store::{Error, Tx, selectable};
 
 use crate::{
     LIST, MasterKey, Scope, Shape, Sql,
-    audit::tree::{number, read_position},
+    audit::tree::number,
     read::emit::{write_no_relations, write_row},
 };
 
 /// Receives an entry: its position in the tree, and its JSON as in the API.
 pub type OnEntry<'a> = dyn FnMut(u64, &[u8]) -> Result<(), Error> + 'a;
 
-/// An entry to read: its position in the tree, and its number.
-pub type EntryPosition = (u64, i64);
+selectable! {
+    /// An entry to read.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub struct EntryPosition {
+        /// Its position in the tree.
+        pub position: u64 = "position",
+        /// Its number.
+        pub entry: i64 = "entry",
+    }
+}
 
-const LEAVES: &str = "SELECT position, entry FROM audit_leaf \
-    WHERE store = ?1 AND position >= ?2 AND position < ?3 ORDER BY position LIMIT 512";
-const HASHES: &str = "SELECT position, hash FROM audit_node \
-    WHERE store = ?1 AND level = 0 AND position >= ?2 AND position < ?3 ORDER BY position LIMIT 512";
+const LEAVES: &str = constcat::concat!(
+    "SELECT ",
+    EntryPosition::COLUMNS,
+    " FROM audit_leaf WHERE store = ?1 AND position >= ?2 AND position < ?3 ORDER BY position LIMIT 512"
+);
+
+selectable! {
+    /// The hash of a leaf.
+    struct LeafHash<'r> from "FROM audit_node \
+        WHERE store = ?1 AND level = 0 AND position >= ?2 AND position < ?3 ORDER BY position LIMIT 512" {
+        position: u64 = "position",
+        hash: &'r [u8] = "hash",
+    }
+}
 
 /// The entries and the hashes of the leaves from `start` up to but not including `end`, at most 512 of them. A
 /// lost hash is all zeros.
@@ -32,12 +50,14 @@ pub fn read_leaves(
     let parameters = [Value::Int(store), number(start), number(end)];
     let mut positions = Vec::new();
     let mut hashes = vec![Hash::default(); usize::try_from(end - start).unwrap_or_default()];
-    tx.query_all(&[(LEAVES, &parameters), (HASHES, &parameters)], &mut |statement, row| {
-        let position = read_position(row, 0)?;
+    tx.query_all(&[(LEAVES, &parameters), (LeafHash::SELECT, &parameters)], &mut |statement, row| {
         if statement == 0 {
-            positions.push((position, row.int(1)?));
-        } else if let Some(slot) = usize::try_from(position - start).ok().and_then(|at| hashes.get_mut(at)) {
-            *slot = row.bytes(1)?.try_into().unwrap_or_default();
+            positions.push(EntryPosition::read(row)?);
+            return Ok(());
+        }
+        let LeafHash { position, hash } = LeafHash::read(row)?;
+        if let Some(slot) = usize::try_from(position - start).ok().and_then(|at| hashes.get_mut(at)) {
+            *slot = hash.try_into().unwrap_or_default();
         }
         Ok(())
     })?;
@@ -48,7 +68,7 @@ pub fn read_leaves(
 pub fn next_leaf(tx: &mut Tx<'_>, store: i64, start: u64) -> Result<Option<u64>, Error> {
     let text =
         "SELECT position FROM audit_leaf WHERE store = ?1 AND position >= ?2 ORDER BY position LIMIT 1";
-    tx.one(text, &[Value::Int(store), number(start)], |row| read_position(row, 0))
+    tx.one(text, &[Value::Int(store), number(start)], |row| row.get(0))
 }
 
 /// Reads entries in the given order, each with its JSON as in the API. Deleted ones are skipped. One row is in
@@ -66,17 +86,19 @@ pub fn read_entries(
 ) -> Result<(), Error> {
     let mut json = Vec::new();
     // numbers ascend except for entries that were committed late, so this is mostly one query
-    let ascending = entries.chunk_by(|before, after| before.1 < after.1);
+    let ascending = entries.chunk_by(|before, after| before.entry < after.entry);
     for ascending in ascending.flat_map(|ascending| ascending.chunks(LIST)) {
         let mut sql = Sql::new(shape.plan().select.as_str());
         shape.add_reach(&mut sql, scope, None);
         sql.add(" AND t.rid IN ");
-        sql.add_list(ascending.iter().map(|(_, entry)| Value::Int(*entry)));
+        sql.add_list(ascending.iter().map(|one| Value::Int(one.entry)));
         sql.add(" ORDER BY t.rid");
         let mut left = ascending.iter();
         tx.query(&sql.text, &sql.parameters, |row| {
             let rid = row.int(0)?;
-            let Some((position, _)) = left.find(|(_, entry)| *entry == rid) else { return Ok(()) };
+            let Some(EntryPosition { position, .. }) = left.find(|one| one.entry == rid) else {
+                return Ok(());
+            };
             json.clear();
             write_row(shape, master, scope, None, row, &mut json)?;
             write_no_relations(shape, &mut json);
@@ -89,12 +111,21 @@ pub fn read_entries(
 /// The most entries of one query.
 const CHUNK: u64 = 4096;
 
-const POSITIONS: &str = "SELECT t.rid, l.position, n.position, \
-    (SELECT p.event FROM event_pending p WHERE p.event = t.rid AND p.tree = t.store AND p.trail IN (t.store, -1)), \
-    (SELECT p.entry FROM audit_pending p WHERE p.entry = t.rid AND p.store = t.store) \
-    FROM audit_entry t LEFT JOIN audit_leaf l ON l.entry = t.rid AND l.store = t.store \
-    LEFT JOIN audit_node n ON n.store = l.store AND n.level = 0 AND n.position = l.position \
-    WHERE t.store = ?1 AND t.rid > ?2 ORDER BY t.rid LIMIT";
+selectable! {
+    /// An entry, and where it is in the tree or pending.
+    struct PlacedEntry from "FROM audit_entry t LEFT JOIN audit_leaf l ON l.entry = t.rid AND l.store = t.store \
+        LEFT JOIN audit_node n ON n.store = l.store AND n.level = 0 AND n.position = l.position \
+        WHERE t.store = ?1 AND t.rid > ?2 ORDER BY t.rid" {
+        entry: i64 = "t.rid",
+        position: Option<u64> = "l.position",
+        /// The position of its leaf's node; a pending leaf has none yet.
+        node: Option<u64> = "n.position",
+        pending: Option<i64> = "(SELECT p.event FROM event_pending p \
+            WHERE p.event = t.rid AND p.tree = t.store AND p.trail IN (t.store, -1))",
+        /// The same in the table into which the previous release writes.
+        pending_before: Option<i64> = "(SELECT p.entry FROM audit_pending p WHERE p.entry = t.rid AND p.store = t.store)",
+    }
+}
 
 /// Stray entries: those of the next numbers after `last` that are neither in the store's tree of this size nor
 /// pending. The server writes no such entries, so a third party did, or cut the tree. Also returns the last
@@ -106,18 +137,18 @@ pub fn read_stray_entries(
     last: i64,
 ) -> Result<Option<(Vec<i64>, i64)>, Error> {
     let text = "SELECT leaves FROM event_trail WHERE trail = ?1";
-    let leaves = tx.one(text, &[Value::Int(store)], |row| read_position(row, 0))?.unwrap_or(0);
+    let leaves = tx.one(text, &[Value::Int(store)], |row| row.get(0))?.unwrap_or(0);
     let mut strays = Vec::new();
     let mut last_read = None;
-    tx.query(&format!("{POSITIONS} {CHUNK}"), &[Value::Int(store), Value::Int(last)], |row| {
-        let entry = row.int(0)?;
-        last_read = Some(entry);
-        let position = if row.is_null(1)? { None } else { Some(read_position(row, 1)?) };
-        let is_in_tree = position.is_some_and(|position| position < size);
-        // a pending leaf has no node yet
-        let is_pending_leaf = row.is_null(2)? && position.is_some_and(|position| position < leaves);
-        if !is_in_tree && !is_pending_leaf && row.is_null(3)? && row.is_null(4)? {
-            strays.push(entry);
+    let text = format!("{} LIMIT {CHUNK}", PlacedEntry::SELECT);
+    tx.query(&text, &[Value::Int(store), Value::Int(last)], |row| {
+        let placed = PlacedEntry::read(row)?;
+        last_read = Some(placed.entry);
+        let is_in_tree = placed.position.is_some_and(|position| position < size);
+        let is_pending_leaf =
+            placed.node.is_none() && placed.position.is_some_and(|position| position < leaves);
+        if !is_in_tree && !is_pending_leaf && placed.pending.is_none() && placed.pending_before.is_none() {
+            strays.push(placed.entry);
         }
         Ok(())
     })?;

@@ -102,7 +102,7 @@ impl Tail {
         let app = Arc::clone(app);
         let read = store.run("ReadTail", Mode::Long, None, move |tx| {
             let context = Context::of_server(&app, Scope::Everything, now);
-            let state = TrailState::read(tx, cursor.trail)?;
+            let state = TrailState::load(tx, cursor.trail)?;
             cursor.check(&context, tx, &state)?;
             let page = EventPage::read_all(&context, tx, (cursor, &state), MAX_CACHED.0)?;
             page.events.iter().map(|event| TailEvent::of(&context, event)).collect::<Result<Vec<_>, _>>()

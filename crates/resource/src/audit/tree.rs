@@ -2,27 +2,24 @@
 
 use chancery_ledger::Hash;
 use chancery_record::Value;
-use chancery_store::{Error, Row, Tx};
+use chancery_store::{Error, Tx, selectable};
 use uuid::Uuid;
 
-/// A tree: its size, and its signed checkpoint once it has leaves.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Tree {
-    /// Number of leaves.
-    pub size: u64,
-    /// The signed note of the tree at this size.
-    pub checkpoint: Option<String>,
+selectable! {
+    /// A tree: its size, and its signed checkpoint once it has leaves.
+    #[derive(Clone, Debug, Default, PartialEq, Eq)]
+    pub struct Tree from "FROM audit_tree WHERE store = ?1" {
+        /// Number of leaves.
+        pub size: u64 = "size",
+        /// The signed note of the tree at this size.
+        pub checkpoint: Option<String> = "checkpoint",
+    }
 }
 
 impl Tree {
     /// The tree of a store; 0 is the configuration.
-    pub fn read(tx: &mut Tx<'_>, store: i64) -> Result<Self, Error> {
-        let text = "SELECT size, checkpoint FROM audit_tree WHERE store = ?1";
-        let tree = tx.one(text, &[Value::Int(store)], |row| {
-            let checkpoint = row.optional_text(1)?;
-            Ok(Self { size: read_position(row, 0)?, checkpoint })
-        })?;
-        Ok(tree.unwrap_or_default())
+    pub fn load(tx: &mut Tx<'_>, store: i64) -> Result<Self, Error> {
+        Ok(tx.one(Self::SELECT, &[Value::Int(store)], Self::read)?.unwrap_or_default())
     }
 }
 
@@ -73,12 +70,4 @@ pub fn with_nodes<T>(
 /// A size or position as a parameter.
 pub fn number(number: u64) -> Value {
     Value::Int(i64::try_from(number).unwrap_or(i64::MAX))
-}
-
-/// Reads a size or position from a row.
-///
-/// # Errors
-/// The value is negative.
-pub fn read_position(row: &Row<'_>, column: usize) -> Result<u64, Error> {
-    u64::try_from(row.int(column)?).map_err(|_| Error::Internal(format!("column {column} is negative")))
 }

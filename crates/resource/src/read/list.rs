@@ -67,7 +67,7 @@ fn list_rows(
     let mut answer = Answer::new(call.request.op.status);
     // returns the event cursor, so that the feed continues without a gap
     let trail = call.context.scope.store();
-    let cursor = TrailState::read(tx, trail)?.end(trail).seal(&call.context);
+    let cursor = TrailState::load(tx, trail)?.end(trail).seal(&call.context);
     answer.headers.push(("x-event-cursor", cursor));
     let wrapped = call.request.op.reply == Reply::Items;
     let mut total = 0;

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use chancery_record::{FieldOf, FieldType, Record, Value, fold};
-use chancery_store::{Row, Tx};
+use chancery_store::{Row, Tx, selectable};
 use uuid::Uuid;
 
 use crate::{
@@ -30,6 +30,14 @@ pub fn owner_in(
     find_owner(context, tx, owner.shape, id).map(Some)
 }
 
+selectable! {
+    /// A row that owns others.
+    struct StoredOwner(person_key) {
+        rid: i64 = "t.rid",
+        person_key: Option<Vec<u8>> = "{person_key}",
+    }
+}
+
 /// The row of a resource that owns others, by its id.
 ///
 /// # Errors
@@ -37,14 +45,12 @@ pub fn owner_in(
 pub fn find_owner(context: &Context, tx: &mut Tx<'_>, shape: &Shape, id: Uuid) -> Result<OwnerRow, Problem> {
     let key =
         if let Personal::Is(key) = shape.personal { format!("t.{}", key.column) } else { "NULL".to_owned() };
-    let mut sql = Sql::new(format!("SELECT t.rid, {key} FROM {} t WHERE ", shape.table));
+    let mut sql = Sql::new(format!("SELECT {} FROM {} t WHERE ", StoredOwner::columns(&key), shape.table));
     shape.add_reach(&mut sql, &context.scope, None);
     let sql = sql.push(" AND t.id = ").bind(id);
-    let owner = tx.one(&sql.text, &sql.parameters, |row| {
-        let person_key = if row.is_null(1)? { None } else { Some(row.bytes(1)?.to_vec()) };
-        Ok(OwnerRow { rid: row.int(0)?, id, person_key })
-    })?;
-    owner.ok_or_else(|| Problem::not_found(shape.name))
+    let owner = tx.one(&sql.text, &sql.parameters, StoredOwner::read)?;
+    let StoredOwner { rid, person_key } = owner.ok_or_else(|| Problem::not_found(shape.name))?;
+    Ok(OwnerRow { rid, id, person_key })
 }
 
 /// The key in the path, after the owner's.

@@ -1,7 +1,7 @@
 //! The nested arrays of a resource: read for many rows at once, streamed where they are long.
 
 use chancery_record::{Cell, Sealing, Value, write_cell};
-use chancery_store::{Row, Tx};
+use chancery_store::{Row, Tx, selectable};
 
 use crate::{
     LIST, MAX_RELATED, Out, Problem, ProblemKind, Relation, Scope, Shape, Sql,
@@ -25,7 +25,7 @@ pub struct Items {
 
 impl Items {
     fn push_row(&mut self, relation: &Relation, row: &Row<'_>) -> Result<(), chancery_store::Error> {
-        let (own, other) = (row.int(0)?, row.int(1)?);
+        let Link { own, other } = Link::read(row)?;
         if self.ends.last().is_some_and(|(rid, _)| *rid == own) {
             self.json.push(b',');
         }
@@ -83,12 +83,21 @@ fn write_item(relation: &Relation, row: &Row<'_>, out: &mut Vec<u8>) -> Result<(
     Ok(())
 }
 
+selectable! {
+    /// The numbers of linked rows, which precede the shown columns of an item.
+    struct Link(own, other) {
+        own: i64 = "m.{own}",
+        other: i64 = "m.{other}",
+    }
+}
+
 /// `SELECT own, other, shown.. FROM pairs m JOIN target WHERE m.own `
 fn select(relation: &Relation) -> Sql {
     let read = relation.fields().filter(|field| field.access.column.is_read());
     let shown: Vec<String> = read.map(|field| format!("o.{}", field.column)).collect();
     Sql::new(format!(
-        "SELECT m.{own}, m.{other}, {shown} FROM {pairs} m JOIN {target} o ON o.rid = m.{other} WHERE m.{own}",
+        "SELECT {link}, {shown} FROM {pairs} m JOIN {target} o ON o.rid = m.{other} WHERE m.{own}",
+        link = Link::columns(relation.own, relation.other),
         own = relation.own,
         other = relation.other,
         shown = shown.join(", "),
@@ -117,12 +126,23 @@ fn of_rows(relation: &Relation, scope: &Scope, rids: &[i64]) -> Sql {
     order(relation, scope, sql)
 }
 
-/// The statement that reads the versions of a row's items: the linked row, and its token or its id.
+selectable! {
+    /// The version of an item.
+    pub struct ItemVersion<'r>(other, version) {
+        /// The number of the linked row.
+        pub rid: i64 = "m.{other}",
+        /// Its token, or its number as text.
+        pub version: &'r str = "{version}",
+    }
+}
+
+/// The statement that reads the versions of a row's items, each an [`ItemVersion`].
 pub fn versions(relation: &Relation, scope: &Scope, rid: i64, after: i64, limit: usize) -> Sql {
     let Relation { table, own, other, target, .. } = relation;
     let version = if target.plan().token.is_some() { "o.concurrency_token" } else { "CAST(o.rid AS TEXT)" };
     let mut sql = Sql::new(format!(
-        "SELECT m.{other}, {version} FROM {table} m JOIN {} o ON o.rid = m.{other} WHERE m.{own} = ",
+        "SELECT {} FROM {table} m JOIN {} o ON o.rid = m.{other} WHERE m.{own} = ",
+        ItemVersion::columns(other, version),
         target.table
     ))
     .bind(rid)
@@ -258,7 +278,7 @@ fn write_rest(
             }
             first = false;
             count += 1;
-            after = row.int(1)?;
+            after = Link::read(row)?.other;
             write_item(relation, row, bytes)
         })?;
         out.flush_if_large()?;

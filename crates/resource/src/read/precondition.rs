@@ -8,7 +8,7 @@ use crate::{
     Answer, Call, Context as CallContext, Out, Preconditions, Problem, Scope, Shape, StoredRow,
     declare::call::digest::{etag, tag_of},
     read::answer::write_stored_to,
-    read::nested,
+    read::nested::{self, ItemVersion},
 };
 
 /// The token in the JSON of an item. A caller's text cannot be mistaken for it, because quotes in text are
@@ -97,10 +97,11 @@ pub fn version_tag(
             let sql = nested::versions(relation, scope, rid, after, WINDOW);
             let mut count = 0;
             tx.query(&sql.text, &sql.parameters, |row| {
-                after = row.int(0)?;
+                let item = ItemVersion::read(row)?;
+                after = item.rid;
                 count += 1;
                 digest.update(&after.to_be_bytes());
-                digest.update(row.text(1)?.as_bytes());
+                digest.update(item.version.as_bytes());
                 Ok(())
             })?;
             if count < WINDOW {

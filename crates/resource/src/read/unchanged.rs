@@ -2,10 +2,30 @@
 
 use std::collections::HashMap;
 
-use chancery_record::{FieldError, FieldErrors, Value};
-use chancery_store::Tx;
+use chancery_record::{Cell, FieldError, FieldErrors, Value};
+use chancery_store::{FromCell, Tx, selectable};
+use uuid::Uuid;
 
 use crate::{Call, LIST, Problem, ProblemKind, Unchanged, read::load::key_name};
+
+/// The key of a row as in a path.
+struct Key(String);
+
+impl<'r> FromCell<'r> for Key {
+    const EXPECTED: &'static str = "a key";
+
+    fn from_cell(cell: Cell<'r>) -> Option<Self> {
+        Uuid::from_cell(cell).map(|id| id.to_string()).or_else(|| String::from_cell(cell)).map(Self)
+    }
+}
+
+selectable! {
+    /// A row as it is now.
+    struct Version(key) {
+        key: Key = "t.{key}",
+        token: String = "t.concurrency_token",
+    }
+}
 
 /// Refuses an operation if rows were changed since they were read, and reports each of them.
 ///
@@ -17,15 +37,14 @@ pub fn check_unchanged(call: &Call, tx: &mut Tx<'_>) -> Result<(), Problem> {
     let mut now = HashMap::with_capacity(tokens.len());
     let column = shape.key().map_or("id", |key| key.column);
     for chunk in keys.chunks(LIST) {
-        let select = format!("SELECT t.{column}, t.concurrency_token FROM {} t WHERE ", shape.table);
+        let select = format!("SELECT {} FROM {} t WHERE ", Version::columns(column), shape.table);
         let mut sql = shape.begin(&call.context, &select);
         shape.add_reach(&mut sql, &call.context.scope, None);
         sql = sql.push(" AND t.").push(column).push(" IN ");
         sql.add_list(chunk.iter().flatten().cloned());
-        let is_id = matches!(chunk.iter().flatten().next(), Some(Value::Id(_)));
         tx.query(&sql.text, &sql.parameters, |row| {
-            let key = if is_id { row.id(0)?.to_string() } else { row.text(0)?.to_owned() };
-            now.insert(key, row.text(1)?.to_owned());
+            let Version { key: Key(key), token } = Version::read(row)?;
+            now.insert(key, token);
             Ok(())
         })?;
     }

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use chancery_record::Value;
-use chancery_store::Tx;
+use chancery_store::{Tx, selectable};
 use uuid::Uuid;
 
 use crate::{Context, LIST, Problem, Scope, Shape};
@@ -18,6 +18,14 @@ pub fn visible(
     visible_to(&context.scope, context, tx, shape, ids)
 }
 
+selectable! {
+    /// A row that the caller can see.
+    struct VisibleRow {
+        id: Uuid = "t.id",
+        rid: i64 = "t.rid",
+    }
+}
+
 /// Those of these ids that are in the given scope.
 pub fn visible_to(
     scope: &Scope,
@@ -28,12 +36,14 @@ pub fn visible_to(
 ) -> Result<HashMap<Uuid, i64>, Problem> {
     let mut known = HashMap::with_capacity(ids.len());
     for chunk in ids.chunks(LIST) {
-        let mut sql = shape.begin(context, &format!("SELECT t.id, t.rid FROM {} t WHERE ", shape.source()));
+        let columns = VisibleRow::COLUMNS;
+        let mut sql = shape.begin(context, &format!("SELECT {columns} FROM {} t WHERE ", shape.source()));
         shape.add_reach(&mut sql, scope, None);
         sql.add(" AND t.id IN ");
         sql.add_list(chunk.iter().copied().map(Value::Id));
         tx.query(&sql.text, &sql.parameters, |row| {
-            known.insert(row.id(0)?, row.int(1)?);
+            let VisibleRow { id, rid } = VisibleRow::read(row)?;
+            known.insert(id, rid);
             Ok(())
         })?;
     }

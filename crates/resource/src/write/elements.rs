@@ -3,7 +3,8 @@
 use std::collections::{HashMap, HashSet};
 
 use chancery_record::{Draft, Field, FieldError, Form, Json, Provided, Value, pointer};
-use chancery_store::Tx;
+use chancery_store::{Tx, selectable};
+use uuid::Uuid;
 
 use crate::{
     Context, LIST, Problem, ProblemKind, Request, Shape, Writer,
@@ -223,6 +224,14 @@ fn new_row(
     Ok(values.map_err(|errors| failures.add_wrong(number, errors)).ok())
 }
 
+selectable! {
+    /// The token and the key of a row.
+    struct TokenOfRow(key) {
+        token: String = "t.concurrency_token",
+        key: Uuid = "t.{key}",
+    }
+}
+
 /// Gives each element without a key the key of the row with the element's token.
 fn find_by_token(
     context: &Context,
@@ -236,14 +245,15 @@ fn find_by_token(
     let drafts = elements.iter_mut().map(|element| &mut element.draft);
     let mut drafts_without_key: Vec<&mut Draft> = drafts.filter(has_no_key).collect();
     for chunk in drafts_without_key.chunks_mut(LIST) {
-        let mut sql = shape
-            .begin(context, &format!("SELECT t.concurrency_token, t.{column} FROM {} t WHERE ", shape.table));
+        let columns = TokenOfRow::columns(column);
+        let mut sql = shape.begin(context, &format!("SELECT {columns} FROM {} t WHERE ", shape.table));
         shape.add_reach(&mut sql, &context.scope, None);
         sql.add(" AND t.concurrency_token IN ");
         sql.add_list(chunk.iter().filter_map(|draft| draft.provided(token).cloned()));
         let mut ids = HashMap::new();
         tx.query(&sql.text, &sql.parameters, |row| {
-            ids.insert(row.text(0)?.to_owned(), row.id(1)?);
+            let TokenOfRow { token, key } = TokenOfRow::read(row)?;
+            ids.insert(token, key);
             Ok(())
         })?;
         for draft in chunk {

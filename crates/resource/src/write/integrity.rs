@@ -4,7 +4,7 @@
 use std::collections::{HashMap, HashSet, hash_map::Entry};
 
 use chancery_record::{Field, FieldError, Kind, Value};
-use chancery_store::Tx;
+use chancery_store::{Tx, selectable};
 use uuid::Uuid;
 
 use crate::{
@@ -101,6 +101,14 @@ fn find_full_parents(
     Ok(violations)
 }
 
+selectable! {
+    /// A child of a row.
+    struct NamedChild<'r>(name) {
+        parent: Uuid = "p.id",
+        name: Option<&'r str> = "c.{name}",
+    }
+}
+
 /// Finds rows that still have children: the index of each row, and the detail to report.
 pub fn find_children(
     tx: &mut Tx<'_>,
@@ -113,17 +121,19 @@ pub fn find_children(
         let by = if *column == "store" { "rid" } else { "id" };
         for chunk in rows.chunks(LIST) {
             let mut sql = Sql::new(format!(
-                "SELECT p.id, c.{name} FROM {} p JOIN {table} c ON c.{column} = p.{by} \
+                "SELECT {} FROM {} p JOIN {table} c ON c.{column} = p.{by} \
                  AND c.rid IN (SELECT f.rid FROM {table} f WHERE f.{column} = p.{by} ORDER BY f.rid LIMIT {}) \
                  WHERE p.id IN ",
+                NamedChild::columns(name),
                 shape.table,
                 MAX_NAMED + 1,
             ));
             sql.add_list(chunk.iter().map(|row| row.value(key).clone()));
             sql.add(" ORDER BY p.id, c.rid");
             tx.query(&sql.text, &sql.parameters, |row| {
-                let name = if row.is_null(1)? { String::new() } else { format!(" {:?}", row.text(1)?) };
-                children.entry(row.id(0)?).or_default().push(format!("{noun}{name}"));
+                let NamedChild { parent, name } = NamedChild::read(row)?;
+                let name = name.map_or_else(String::new, |name| format!(" {name:?}"));
+                children.entry(parent).or_default().push(format!("{noun}{name}"));
                 Ok(())
             })?;
         }

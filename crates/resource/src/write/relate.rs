@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 
 use chancery_record::{FieldError, Json, Value};
-use chancery_store::{Tx, raw};
+use chancery_store::{Tx, raw, selectable};
 use uuid::Uuid;
 
 use crate::{
@@ -419,6 +419,17 @@ fn at_set(mut problem: Problem, at: &str) -> Problem {
     problem
 }
 
+selectable! {
+    /// A link of a row.
+    struct LinkedRow(own) {
+        /// The number of the row.
+        own: i64 = "m.{own}",
+        /// The id and the number of the row that it is linked to.
+        id: Uuid = "o.id",
+        rid: i64 = "o.rid",
+    }
+}
+
 /// All visible links of rows, by the rows' numbers.
 fn all_linked(
     tx: &mut Tx<'_>,
@@ -430,7 +441,8 @@ fn all_linked(
     for chunk in rows.chunks(LIST) {
         let Relation { table, own, other, target, .. } = relation;
         let mut sql = Sql::new(format!(
-            "SELECT m.{own}, o.id, o.rid FROM {table} m JOIN {} o ON o.rid = m.{other} WHERE m.{own} IN ",
+            "SELECT {} FROM {table} m JOIN {} o ON o.rid = m.{other} WHERE m.{own} IN ",
+            LinkedRow::columns(own),
             target.table
         ));
         sql.add_list(chunk.iter().copied().map(Value::Int));
@@ -439,7 +451,8 @@ fn all_linked(
         sql.add(&format!(" LIMIT {}", MAX_REPLACED + 1));
         tx.query(&sql.text, &sql.parameters, |row| {
             count += 1;
-            linked.entry(row.int(0)?).or_default().insert(row.id(1)?, row.int(2)?);
+            let LinkedRow { own, id, rid } = LinkedRow::read(row)?;
+            linked.entry(own).or_default().insert(id, rid);
             Ok(())
         })?;
         if count > MAX_REPLACED {

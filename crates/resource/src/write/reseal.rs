@@ -3,7 +3,7 @@
 
 use base64::{Engine as _, prelude::BASE64_STANDARD_NO_PAD};
 use chancery_record::{Cell, Column, Kind, Sealing, Value};
-use chancery_store::{Error, Tx, raw};
+use chancery_store::{Error, Tx, raw, selectable};
 
 use crate::{MasterKey, Shape, seal::sealed::MARK};
 
@@ -33,6 +33,14 @@ pub struct Resealed {
     pub unknown: u64,
     /// For each value under an older key: the row number, the old value, and the new value.
     pub renewed: Vec<(i64, Value, Value)>,
+}
+
+selectable! {
+    /// A row with a value in a sealed column; the ids of its associated data follow.
+    struct SealedRow<'r>(column) {
+        rid: i64 = "rid",
+        sealed: Cell<'r> = "{column}",
+    }
 }
 
 impl SealedColumn {
@@ -73,19 +81,19 @@ impl SealedColumn {
     /// Reads the next rows, and re-encrypts their values under an older key.
     pub fn read(&self, tx: &mut Tx<'_>, master: &MasterKey, after: i64) -> Result<Resealed, Error> {
         let Self { table, column, ids, .. } = self;
-        let read = [&["rid", *column], ids.as_slice()].concat().join(", ");
+        let columns = SealedRow::columns(column).to_string();
+        let read = [&[columns.as_str()], ids.as_slice()].concat().join(", ");
         let text = format!(
             "SELECT {read} FROM {table} WHERE rid > ?1 AND {column} IS NOT NULL ORDER BY rid LIMIT {CHUNK}"
         );
         let mut done = Resealed::default();
         tx.query(&text, &[Value::Int(after)], |row| {
-            let rid = row.int(0)?;
+            let SealedRow { rid, sealed: cell } = SealedRow::read(row)?;
             (done.last, done.rows) = (Some(rid), done.rows + 1);
             let mut associated_data = self.prefix.clone();
             for at in 0..ids.len() {
                 associated_data = format!("{associated_data}/{}", row.id(at + 2)?);
             }
-            let cell = row.cell(1)?;
             let Some(sealed) = sealed_bytes(&cell).filter(|sealed| !master.is_first(sealed)) else {
                 return Ok(());
             };

@@ -11,7 +11,7 @@ use chancery_record::{Timestamp, Value};
 use chancery_resource::{
     EntryPosition, MasterKey, Scope, Tree, next_leaf, origin, read_entries, read_leaves, read_stray_entries,
 };
-use chancery_store::{Error, Mode, Store, Tx};
+use chancery_store::{Error, Mode, Store, Tx, selectable};
 use chancery_userstore::audit_trail::AUDIT_TRAIL;
 
 /// The names by which the configuration's trail is selected.
@@ -100,7 +100,7 @@ pub async fn deletions_wait(store: &Store, name: &str) -> Result<bool, ExportErr
     let name = name.to_owned();
     let look = move |tx: &mut Tx<'_>| {
         let scope = find(tx, &name)?;
-        Ok(waiting(tx, scope.store())?.1)
+        Ok(waiting(tx, scope.store())?.deletions > 0)
     };
     store.run("FindDeletions", Mode::Long, None, look).await
 }
@@ -113,18 +113,22 @@ fn find(tx: &mut Tx<'_>, name: &str) -> Result<Scope, ExportError> {
     store.map(|store| Scope::Store(store.scope)).ok_or_else(|| ExportError::NoStore(name.to_owned()))
 }
 
-/// The number of entries in no tree yet, and whether deletions of users are among them.
-fn waiting(tx: &mut Tx<'_>, store: i64) -> Result<(u64, bool), Error> {
-    let text = "SELECT count(*), count(CASE WHEN e.area = 'User' AND e.action = 'Deleted' THEN 1 END) \
-        FROM (SELECT event FROM event_pending WHERE tree = ?1 \
+selectable! {
+    /// The entries in no tree yet.
+    #[derive(Default)]
+    struct WaitingEntries from "FROM (SELECT event FROM event_pending WHERE tree = ?1 \
         UNION ALL SELECT entry FROM audit_pending WHERE store = ?1 \
         UNION ALL SELECT l.entry FROM audit_leaf l WHERE l.store = ?1 \
         AND l.position >= coalesce((SELECT a.size FROM audit_tree a WHERE a.store = ?1), 0)) p \
-        JOIN audit_entry e ON e.rid = p.event";
-    let counted = tx.one(text, &[Value::Int(store)], |row| {
-        Ok((u64::try_from(row.int(0)?).unwrap_or_default(), row.int(1)? > 0))
-    })?;
-    Ok(counted.unwrap_or_default())
+        JOIN audit_entry e ON e.rid = p.event" {
+        count: u64 = "count(*)",
+        /// The deletions of users among them.
+        deletions: u64 = "count(CASE WHEN e.area = 'User' AND e.action = 'Deleted' THEN 1 END)",
+    }
+}
+
+fn waiting(tx: &mut Tx<'_>, store: i64) -> Result<WaitingEntries, Error> {
+    Ok(tx.one(WaitingEntries::SELECT, &[Value::Int(store)], WaitingEntries::read)?.unwrap_or_default())
 }
 
 /// The output. A write error is remembered here, since the store's error type cannot hold it.
@@ -165,7 +169,7 @@ fn write<W: Write>(
     progress: &mut dyn FnMut(u64, u64),
 ) -> Result<ExportSummary, Error> {
     let (store, origin) = (scope.store(), origin(scope.store_id()));
-    let tree = Tree::read(tx, store)?;
+    let tree = Tree::load(tx, store)?;
     write_head(&origin, tree.checkpoint.as_deref(), tree.size, now, &mut file.line);
     file.put()?;
     let mut start = 0;
@@ -190,8 +194,13 @@ fn write<W: Write>(
     file.put()?;
     let flushed = file.out.flush();
     file.note(flushed)?;
-    let (waiting, deletions_wait) = waiting(tx, store)?;
-    Ok(ExportSummary { origin, entries: tree.size, waiting, deletions_wait })
+    let waiting = waiting(tx, store)?;
+    Ok(ExportSummary {
+        origin,
+        entries: tree.size,
+        waiting: waiting.count,
+        deletions_wait: waiting.deletions > 0,
+    })
 }
 
 /// Writes entries of the trail that the tree does not contain, so that verification reports them.
@@ -204,7 +213,8 @@ fn write_strays<W: Write>(
 ) -> Result<(), Error> {
     let (mut last, mut position) = (i64::MIN, size);
     while let Some((strays, seen)) = read_stray_entries(tx, scope.store(), size, last)? {
-        let placed: Vec<EntryPosition> = (position..).zip(strays).collect();
+        let placed = (position..).zip(strays).map(|(position, entry)| EntryPosition { position, entry });
+        let placed: Vec<EntryPosition> = placed.collect();
         position += placed.len() as u64;
         let each = &mut |position, json: &[u8]| file.entry(position, json);
         read_entries(tx, &AUDIT_TRAIL, master, scope, &placed, each)?;

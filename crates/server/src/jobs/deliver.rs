@@ -14,7 +14,7 @@ use std::{
 use chancery_fetch::Permission;
 use chancery_record::{Timestamp, Value};
 use chancery_resource::Problem;
-use chancery_store::{Class, Error, Figure, FigureSource, FigureUnit, Mode, Store};
+use chancery_store::{Class, Error, Figure, FigureSource, FigureUnit, Mode, Store, selectable};
 use chancery_web::App;
 use tokio::{
     sync::Semaphore,
@@ -39,6 +39,21 @@ const AT_ONCE: usize = 256;
 pub struct Target {
     id: Uuid,
     store: Option<(i64, Uuid)>,
+}
+
+selectable! {
+    /// An active subscription.
+    struct ActiveSubscription from "FROM event_subscription s LEFT JOIN idp_instance i ON i.rid = s.store WHERE s.is_active = ?1" {
+        id: Uuid = "s.id",
+        store: Option<i64> = "s.store",
+        instance: Option<Uuid> = "i.id",
+    }
+}
+
+impl From<ActiveSubscription> for Target {
+    fn from(active: ActiveSubscription) -> Self {
+        Self { id: active.id, store: active.store.zip(active.instance) }
+    }
 }
 
 /// The context of deliveries.
@@ -120,14 +135,8 @@ impl Deliveries {
     async fn active(&self) -> Result<Vec<Target>, Error> {
         let read = self.store.run("ActiveSubscriptions", Mode::Quick, None, |tx| {
             let mut active = Vec::new();
-            let text = "SELECT s.id, s.store, i.id FROM event_subscription s LEFT JOIN idp_instance i ON i.rid = s.store \
-                WHERE s.is_active = ?1";
-            tx.query(text, &[Value::Bool(true)], |row| {
-                let store = match row.optional_id(2)? {
-                    Some(instance) => Some((row.int(1)?, instance)),
-                    None => None,
-                };
-                active.push(Target { id: row.id(0)?, store });
+            tx.query(ActiveSubscription::SELECT, &[Value::Bool(true)], |row| {
+                active.push(ActiveSubscription::read(row)?.into());
                 Ok(())
             })?;
             Ok::<_, Error>(active)

@@ -54,16 +54,12 @@ async fn write_erasures(store: &Store, list: &Arc<Mutex<ErasureList>>) -> Result
 async fn read_erasures(store: &Store, after: i64) -> Result<Vec<Erasure>, Error> {
     let read = store.run("ReadErasures", Mode::Long, None, move |tx| {
         let text = format!(
-            "SELECT number, store, resource, person FROM erasure WHERE number > ?1 ORDER BY number LIMIT {BATCH}"
+            "SELECT {} FROM erasure WHERE number > ?1 ORDER BY number LIMIT {BATCH}",
+            Erasure::COLUMNS
         );
         let mut erasures = Vec::new();
         tx.query(&text, &[Value::Int(after)], |row| {
-            erasures.push(Erasure {
-                number: row.int(0)?,
-                store: row.int(1)?,
-                resource: row.text(2)?.to_owned(),
-                person: row.id(3)?,
-            });
+            erasures.push(Erasure::read(row)?);
             Ok(())
         })?;
         Ok::<_, Error>(erasures)

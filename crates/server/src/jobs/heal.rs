@@ -7,7 +7,7 @@
 use std::{sync::Arc, time::Duration};
 
 use chancery_record::Value;
-use chancery_store::{Class, Error, Mode, StateTable, Store, Tx};
+use chancery_store::{Class, Error, Mode, StateTable, Store, Tx, selectable};
 use chancery_web::App;
 
 use super::{
@@ -71,26 +71,33 @@ pub async fn heal(store: &Store, progress: Progress<'_>) -> Result<u64, Error> {
     Ok(repaired)
 }
 
-/// Trees that have more leaves than their trails count: each with the number of its leaves.
-fn miscounted(tx: &mut Tx<'_>) -> Result<Vec<(i64, i64)>, Error> {
-    let text = "SELECT store, leaves FROM (SELECT a.store, coalesce(t.leaves, 0) AS counted, \
+selectable! {
+    /// A tree that has more leaves than its trail counts.
+    struct MiscountedTree from "FROM (SELECT a.store, coalesce(t.leaves, 0) AS counted, \
         coalesce((SELECT l.position + 1 FROM audit_leaf l WHERE l.store = a.store ORDER BY l.position DESC LIMIT 1), 0) \
         AS leaves \
-        FROM audit_tree a LEFT JOIN event_trail t ON t.trail = a.store) tree WHERE leaves > counted ORDER BY store";
+        FROM audit_tree a LEFT JOIN event_trail t ON t.trail = a.store) tree WHERE leaves > counted ORDER BY store" {
+        store: i64 = "store",
+        /// The number of its leaves.
+        leaves: i64 = "leaves",
+    }
+}
+
+fn miscounted(tx: &mut Tx<'_>) -> Result<Vec<MiscountedTree>, Error> {
     let mut trees = Vec::new();
-    tx.query(text, &[], |row| {
-        trees.push((row.int(0)?, row.int(1)?));
+    tx.query(MiscountedTree::SELECT, &[], |row| {
+        trees.push(MiscountedTree::read(row)?);
         Ok(())
     })?;
     Ok(trees)
 }
 
 /// Sets the leaf counts of trails to the actual numbers, unless they count more by now.
-fn count_leaves(tx: &mut Tx<'_>, trees: &[(i64, i64)]) -> Result<(), Error> {
-    for (tree, leaves) in trees {
-        begin_trail(tx, *tree)?;
+fn count_leaves(tx: &mut Tx<'_>, trees: &[MiscountedTree]) -> Result<(), Error> {
+    for MiscountedTree { store, leaves } in trees {
+        begin_trail(tx, *store)?;
         let count = StateTable::EventTrail.update("SET leaves = ?1 WHERE trail = ?2 AND leaves < ?1");
-        tx.queue(&count, vec![Value::Int(*leaves), Value::Int(*tree)])?;
+        tx.queue(&count, vec![Value::Int(*leaves), Value::Int(*store)])?;
     }
     Ok(())
 }
@@ -101,27 +108,36 @@ struct Batch {
     last: Option<i64>,
     /// The number of events that were read.
     rows: u64,
-    /// Trail, event, and the tree that lacks its entry.
-    lost: Vec<(i64, i64, Option<i64>)>,
+    lost: Vec<StoredEvent>,
+}
+
+selectable! {
+    /// An event, and what it lacks.
+    struct StoredEvent {
+        event: i64 = "o.id",
+        trail: i64 = "o.store",
+        /// Whether it has a position, or waits for one.
+        is_placed: bool = "EXISTS (SELECT 1 FROM event_place p WHERE p.event = o.id) \
+            OR EXISTS (SELECT 1 FROM event_pending w WHERE w.trail = o.store AND w.event = o.id) \
+            OR EXISTS (SELECT 1 FROM audit_pending w WHERE w.entry = o.id)",
+        /// Whether its audit entry is not in the tree.
+        lacks_leaf: bool = "EXISTS (SELECT 1 FROM audit_entry e WHERE e.rid = o.id) \
+            AND NOT EXISTS (SELECT 1 FROM audit_leaf l WHERE l.entry = o.id)",
+    }
 }
 
 impl Batch {
     fn read(tx: &mut Tx<'_>, after: i64) -> Result<Self, Error> {
         let text = format!(
-            "SELECT o.id, o.store, \
-             EXISTS (SELECT 1 FROM event_place p WHERE p.event = o.id) \
-             OR EXISTS (SELECT 1 FROM event_pending w WHERE w.trail = o.store AND w.event = o.id) \
-             OR EXISTS (SELECT 1 FROM audit_pending w WHERE w.entry = o.id), \
-             EXISTS (SELECT 1 FROM audit_entry e WHERE e.rid = o.id) \
-             AND NOT EXISTS (SELECT 1 FROM audit_leaf l WHERE l.entry = o.id) \
-             FROM (SELECT id, store FROM outbox_event WHERE id > ?1 ORDER BY id LIMIT {BATCH}) o ORDER BY o.id"
+            "SELECT {} FROM (SELECT id, store FROM outbox_event WHERE id > ?1 ORDER BY id LIMIT {BATCH}) o ORDER BY o.id",
+            StoredEvent::COLUMNS
         );
         let mut batch = Self { last: None, rows: 0, lost: Vec::new() };
         tx.query(&text, &[Value::Int(after)], |row| {
-            let (event, trail) = (row.int(0)?, row.int(1)?);
-            (batch.last, batch.rows) = (Some(event), batch.rows + 1);
-            if !row.bool(2)? {
-                batch.lost.push((trail, event, row.bool(3)?.then(|| tree_of(trail))));
+            let stored = StoredEvent::read(row)?;
+            (batch.last, batch.rows) = (Some(stored.event), batch.rows + 1);
+            if !stored.is_placed {
+                batch.lost.push(stored);
             }
             Ok(())
         })?;
@@ -131,8 +147,8 @@ impl Batch {
     fn insert_pending(&self, tx: &mut Tx<'_>) -> Result<(), Error> {
         let text = "(trail, event, tree) VALUES (?1, ?2, ?3) ON CONFLICT DO NOTHING";
         let insert = StateTable::EventPending.insert(text);
-        for (trail, event, tree) in &self.lost {
-            let tree = tree.map_or(Value::Null, Value::Int);
+        for StoredEvent { event, trail, lacks_leaf, .. } in &self.lost {
+            let tree = if *lacks_leaf { Value::Int(tree_of(*trail)) } else { Value::Null };
             tx.queue(&insert, vec![Value::Int(*trail), Value::Int(*event), tree])?;
         }
         Ok(())

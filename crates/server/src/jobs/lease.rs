@@ -12,7 +12,9 @@ use std::{
 
 use chancery_record::{Timestamp, Value};
 use chancery_resource::random;
-use chancery_store::{Class, Error, Mode, READ_FLOOR, StateTable, Store, refusal_below, schema_version};
+use chancery_store::{
+    Class, Error, Mode, READ_FLOOR, StateTable, Store, refusal_below, schema_version, selectable,
+};
 use tokio::{
     sync::watch,
     time::{Instant, sleep, sleep_until, timeout},
@@ -33,6 +35,15 @@ const RENEWALS_PER_HEARTBEAT: u32 = 5;
 const SEEN_LATELY: i64 = 30_000;
 /// How long a process without a heartbeat is remembered, in milliseconds.
 const REMEMBERED: i64 = 24 * 3600 * 1000;
+
+selectable! {
+    /// The lease of a job.
+    struct JobLease<'r> from "FROM job_lease" {
+        name: &'r str = "name",
+        holder: Option<Uuid> = "holder",
+        until: i64 = "until",
+    }
+}
 
 /// The leases of this process.
 pub struct Leases {
@@ -150,9 +161,10 @@ impl Leases {
         }
         let read = self.store.run("ReadLeases", Mode::Quick, None, move |tx| {
             let mut taken = Vec::new();
-            tx.query("SELECT name, holder, until FROM job_lease", &[], |row| {
-                if row.optional_id(1)? != Some(holder) && row.int(2)? >= now {
-                    taken.push(row.text(0)?.to_owned());
+            tx.query(JobLease::SELECT, &[], |row| {
+                let lease = JobLease::read(row)?;
+                if lease.holder != Some(holder) && lease.until >= now {
+                    taken.push(lease.name.to_owned());
                 }
                 Ok(())
             })?;

@@ -6,14 +6,17 @@ use std::{collections::HashMap, sync::Arc, time::Duration};
 use chancery_ledger::{Checkpoint, Frontier, Hash, Stamp, leaf_data, leaf_hash};
 use chancery_record::{Timestamp, Value};
 use chancery_resource::{
-    AppContext, AuditSigner, LIST, Sql, Tree, number, origin, read_position, with_nodes,
+    AppContext, AuditSigner, EntryPosition, LIST, Sql, Tree, number, origin, with_nodes,
 };
-use chancery_store::{Class, Error, Figure, FigureSource, FigureUnit, Mode, Row, StateTable, Store, Tx};
+use chancery_store::{
+    Class, Error, Figure, FigureSource, FigureUnit, Mode, StateTable, Store, Tx, selectable,
+};
 use chancery_web::App;
+use uuid::Uuid;
 
 use super::{
     Job,
-    sequence::{LEAF_COUNT, insert, sequence_pending},
+    sequence::{Leaves, insert, sequence_pending},
 };
 
 /// The metrics of the audit trails.
@@ -155,25 +158,44 @@ struct Waiting {
     leaves: Vec<Hash>,
 }
 
-const PLACED: &str = "SELECT position, entry FROM audit_leaf \
-    WHERE store = ?1 AND position >= ?2 AND position < ?3 ORDER BY position LIMIT";
-const ENTRIES: &str = "SELECT rid, timestamp, actor, area, primary_key, category, action, data_source, \
-    original_digest, current_digest, signature, signature_public_key_info, person FROM audit_entry WHERE rid IN ";
+selectable! {
+    /// An audit entry, as far as its leaf covers it.
+    struct StoredEntry<'r> from "FROM audit_entry WHERE rid IN " {
+        rid: i64 = "rid",
+        timestamp: Timestamp = "timestamp",
+        actor: Option<&'r str> = "actor",
+        area: &'r str = "area",
+        primary_key: &'r str = "primary_key",
+        category: &'r str = "category",
+        action: &'r str = "action",
+        data_source: &'r str = "data_source",
+        original_digest: Option<&'r [u8]> = "original_digest",
+        current_digest: Option<&'r [u8]> = "current_digest",
+        signature: &'r [u8] = "signature",
+        signature_public_key_info: &'r [u8] = "signature_public_key_info",
+        person: Option<Uuid> = "person",
+    }
+}
 
 impl Waiting {
     fn read(tx: &mut Tx<'_>, tree: i64) -> Result<Self, Error> {
-        let size = Tree::read(tx, tree)?.size;
-        let count = |tx: &mut Tx<'_>, text| tx.one(text, &[Value::Int(tree)], |row| read_position(row, 0));
-        let mut end = count(tx, "SELECT leaves FROM event_trail WHERE trail = ?1")?.unwrap_or(0);
+        let size = Tree::load(tx, tree)?.size;
+        let counted = "SELECT leaves FROM event_trail WHERE trail = ?1";
+        let mut end = tx.one(counted, &[Value::Int(tree)], |row| row.get(0))?.unwrap_or(0);
         if end < size {
             // a program before 0.2.0 appends leaves to the tree without counting them
-            end = count(tx, LEAF_COUNT)?.unwrap_or(0);
+            end = Leaves::load(tx, tree)?.end;
         }
         let (mut entries, mut next) = (Vec::new(), size);
-        tx.query(&format!("{PLACED} {BATCH}"), &[Value::Int(tree), number(size), number(end)], |row| {
+        let text = format!(
+            "SELECT {} FROM audit_leaf WHERE store = ?1 AND position >= ?2 AND position < ?3 ORDER BY position LIMIT {BATCH}",
+            EntryPosition::COLUMNS
+        );
+        tx.query(&text, &[Value::Int(tree), number(size), number(end)], |row| {
+            let EntryPosition { position, entry } = EntryPosition::read(row)?;
             // a missing leaf must not be skipped
-            if read_position(row, 0)? == next {
-                entries.push(row.int(1)?);
+            if position == next {
+                entries.push(entry);
                 next += 1;
             }
             Ok(())
@@ -187,7 +209,7 @@ impl Waiting {
     /// Appends the leaves, if the tree still has the size that was read. Once the tree's row is written, any
     /// other process that appends at the same time is refused.
     fn add(&self, tx: &mut Tx<'_>, signer: &AuditSigner, tree: i64, now: Timestamp) -> Result<bool, Error> {
-        let was = Tree::read(tx, tree)?;
+        let was = Tree::load(tx, tree)?;
         if was.size != self.size {
             return Ok(false);
         }
@@ -221,31 +243,33 @@ pub fn entry_hashes(tx: &mut Tx<'_>, entries: &[i64]) -> Result<HashMap<i64, Has
     // not joined to the leaves: with tables that look empty to PostgreSQL it would read all of the trail for each leaf
     let mut hashes = HashMap::with_capacity(entries.len());
     for some in entries.chunks(LIST) {
-        let mut sql = Sql::new(ENTRIES);
+        let mut sql = Sql::new(StoredEntry::SELECT);
         sql.add_list(some.iter().copied().map(Value::Int));
         tx.query(&sql.text, &sql.parameters, |row| {
-            hashes.insert(row.int(0)?, leaf(row)?);
+            let entry = StoredEntry::read(row)?;
+            hashes.insert(entry.rid, entry.leaf_hash());
             Ok(())
         })?;
     }
     Ok(hashes)
 }
 
-fn leaf(row: &Row<'_>) -> Result<Hash, Error> {
-    let bytes = |column| if row.is_null(column)? { Ok(None) } else { row.bytes(column).map(Some) };
-    let stamp = Stamp {
-        id: row.int(0)?,
-        timestamp: Timestamp(row.int(1)?),
-        user: if row.is_null(2)? { None } else { Some(row.text(2)?) },
-        area: row.text(3)?,
-        primary_key: row.text(4)?,
-        category: row.text(5)?,
-        action: row.text(6)?,
-        data_source: row.text(7)?,
-        person: if row.is_null(12)? { None } else { Some(row.id(12)?) },
-    };
-    let data = leaf_data(&stamp, bytes(8)?, bytes(9)?, row.bytes(10)?, row.bytes(11)?);
-    Ok(leaf_hash(&data))
+impl StoredEntry<'_> {
+    fn leaf_hash(&self) -> Hash {
+        let stamp = Stamp {
+            id: self.rid,
+            timestamp: self.timestamp,
+            user: self.actor,
+            area: self.area,
+            primary_key: self.primary_key,
+            category: self.category,
+            action: self.action,
+            data_source: self.data_source,
+            person: self.person,
+        };
+        let (original, current) = (self.original_digest, self.current_digest);
+        leaf_hash(&leaf_data(&stamp, original, current, self.signature, self.signature_public_key_info))
+    }
 }
 
 /// The tree's origin. The stored tree must match its last checkpoint: otherwise it was tampered with, and

@@ -4,7 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use chancery_record::Value;
 use chancery_resource::{LIST, Sql};
-use chancery_store::{Class, Error, Mode};
+use chancery_store::{Class, Error, Mode, selectable};
 use chancery_web::App;
 
 use super::Job;
@@ -21,20 +21,28 @@ pub fn job(app: &Arc<App>) -> Job {
     })
 }
 
+selectable! {
+    /// A trail, and its last position.
+    struct PlacedTrail from "FROM event_trail WHERE trail IN " {
+        trail: i64 = "trail",
+        placed: i64 = "placed",
+    }
+}
+
 async fn notify(app: &App) -> Result<(), Error> {
     let store = app.store.with(Class::Background);
     for trails in app.context.tails.trails_with_waiters().chunks(LIST) {
-        let mut sql = Sql::new("SELECT trail, placed FROM event_trail WHERE trail IN ");
+        let mut sql = Sql::new(PlacedTrail::SELECT);
         sql.add_list(trails.iter().copied().map(Value::Int));
         let read = store.run("ReadTrails", Mode::Quick, None, move |tx| {
             let mut positions = Vec::new();
             tx.query(&sql.text, &sql.parameters, |row| {
-                positions.push((row.int(0)?, row.int(1)?));
+                positions.push(PlacedTrail::read(row)?);
                 Ok(())
             })?;
             Ok::<_, Error>(positions)
         });
-        for (trail, placed) in read.await? {
+        for PlacedTrail { trail, placed } in read.await? {
             app.context.tails.notify(trail, placed);
         }
     }

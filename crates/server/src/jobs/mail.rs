@@ -6,7 +6,7 @@ use chancery_fetch::{Networks, Permission};
 use chancery_mail::{DeliveryReport, MailServer, ServerOf, Transport, deliver_due};
 use chancery_record::{Timestamp, Value};
 use chancery_resource::{MasterKey, open_secret, random};
-use chancery_store::{Class, Error, Store, Tx};
+use chancery_store::{Class, Error, Store, Tx, selectable};
 use chancery_web::App;
 use uuid::Uuid;
 
@@ -68,10 +68,18 @@ pub async fn deliver(
     deliver_due(store, permission, now, over, lease, &open, &server_of).await
 }
 
-const OF_STORE: &str = "SELECT o.id, o.value FROM option_value o JOIN idp_instance i \
+selectable! {
+    /// The option with the mail server.
+    struct MailServerOption {
+        id: Uuid = "o.id",
+        value: String = "o.value",
+    }
+}
+
+const OF_STORE: &str = "FROM option_value o JOIN idp_instance i \
     ON i.id = o.apply_to_idp_instance_id WHERE i.rid = ?1 AND o.name = 'MailServerConfig'";
-const OF_MFA_INSTANCE: &str = "SELECT id, value FROM option_value \
-    WHERE apply_to_mfa_instance_id = ?1 AND name = 'MailServerConfig'";
+const OF_MFA_INSTANCE: &str =
+    "FROM option_value o WHERE o.apply_to_mfa_instance_id = ?1 AND o.name = 'MailServerConfig'";
 
 /// The carrier of a store's mail: the server of its option `MailServerConfig`, or of the MFA instance's own; the
 /// program if that is empty.
@@ -81,10 +89,12 @@ fn transport(
     store: i64,
     mfa_instance: Option<Uuid>,
 ) -> Result<Option<Transport>, Error> {
-    let (text, owner) = mfa_instance.map_or((OF_STORE, Value::Int(store)), |id| (OF_MFA_INSTANCE, id.into()));
-    let option = tx.one(text, &[owner], |row| Ok((row.id(0)?, row.text(1)?.to_owned())))?;
+    let (source, owner) =
+        mfa_instance.map_or((OF_STORE, Value::Int(store)), |id| (OF_MFA_INSTANCE, id.into()));
+    let text = format!("SELECT {} {source}", MailServerOption::COLUMNS);
+    let option = tx.one(&text, &[owner], MailServerOption::read)?;
     let opened = match &option {
-        Some((id, value)) => {
+        Some(MailServerOption { id, value }) => {
             open_secret(&mail_settings.master, "option_value", "value", &Value::Id(*id), value)
         }
         None => Some(String::new()),

@@ -7,7 +7,7 @@ use chancery_resource::{
     LIST, Row, Sql,
     settings::{Options, TenantOption, UserStoreOption},
 };
-use chancery_store::{Error, Figure, FigureSource, FigureUnit, StateTable, Tx};
+use chancery_store::{Error, Figure, FigureSource, FigureUnit, StateTable, Tx, selectable};
 
 /// The metric of events that are retained because of a doubtful clock.
 pub static FIGURES: [Figure; 1] = [Figure {
@@ -30,13 +30,21 @@ struct Retention {
     shared: i64,
 }
 
+selectable! {
+    /// The value of an option that a user store sets.
+    struct OptionOfStore<'r> from "FROM option_value o JOIN idp_instance i ON i.id = o.apply_to_idp_instance_id \
+        WHERE o.name = ?1 AND o.value <> ''" {
+        store: i64 = "i.rid",
+        value: &'r str = "o.value",
+    }
+}
+
 impl Retention {
     fn read(tx: &mut Tx<'_>) -> Result<Self, Error> {
         let mut stores = HashMap::new();
-        let of_stores = "SELECT i.rid, o.value FROM option_value o JOIN idp_instance i ON i.id = o.apply_to_idp_instance_id \
-            WHERE o.name = ?1 AND o.value <> ''";
-        tx.query(of_stores, &[UserStoreOption::EVENT_RETENTION.name().into()], |row| {
-            stores.insert(row.int(0)?, of_store(row.text(1)?));
+        tx.query(OptionOfStore::SELECT, &[UserStoreOption::EVENT_RETENTION.name().into()], |row| {
+            let OptionOfStore { store, value } = OptionOfStore::read(row)?;
+            stores.insert(store, of_store(value));
             Ok(())
         })?;
         let mut shared = None;
@@ -75,6 +83,22 @@ fn read_by_all(tx: &mut Tx<'_>, trail: i64) -> Result<Option<i64>, Error> {
     Ok(tx.one(text, &[Value::Int(trail), Value::Bool(true)], read)?.flatten())
 }
 
+selectable! {
+    /// A trail with events, and the position up to which they were deleted.
+    struct KeptTrail from "FROM event_trail WHERE pruned < placed ORDER BY trail" {
+        trail: i64 = "trail",
+        pruned: i64 = "pruned",
+    }
+}
+
+selectable! {
+    /// An event at its position.
+    struct PlacedEvent {
+        position: i64 = "position",
+        event: i64 = "event",
+    }
+}
+
 /// Deletes the oldest events of each trail, at most `batch`, up to the first to retain: one that is younger than the
 /// trail's retention, or than 30 days and not read by an active subscription. Returns the number of events of the largest trail.
 pub fn prune_events(tx: &mut Tx<'_>, now: Timestamp, batch: u64) -> Result<u64, Error> {
@@ -82,24 +106,25 @@ pub fn prune_events(tx: &mut Tx<'_>, now: Timestamp, batch: u64) -> Result<u64, 
     let number = |age: i64| now.0.saturating_sub(age).saturating_mul(1000);
     let (retention, oldest_unsent) = (Retention::read(tx)?, number(UNSENT_RETENTION));
     let mut trails = Vec::new();
-    tx.query("SELECT trail, pruned FROM event_trail WHERE pruned < placed ORDER BY trail", &[], |row| {
-        trails.push((row.int(0)?, row.int(1)?));
+    tx.query(KeptTrail::SELECT, &[], |row| {
+        trails.push(KeptTrail::read(row)?);
         Ok(())
     })?;
     let mut most = 0;
-    for (trail, pruned) in trails {
+    for KeptTrail { trail, pruned } in trails {
         let oldest = number(retention.of(trail));
         let text = format!(
-            "SELECT position, event FROM event_place WHERE trail = ?1 AND position > ?2 ORDER BY position LIMIT {batch}"
+            "SELECT {} FROM event_place WHERE trail = ?1 AND position > ?2 ORDER BY position LIMIT {batch}",
+            PlacedEvent::COLUMNS
         );
         let (mut events, mut last, mut is_over) = (Vec::new(), pruned, false);
         let read = read_by_all(tx, trail)?.unwrap_or(i64::MAX);
         tx.query(&text, &[Value::Int(trail), Value::Int(pruned)], |row| {
-            let (position, event) = (row.int(0)?, row.int(1)?);
+            let PlacedEvent { position, event } = PlacedEvent::read(row)?;
             is_over |= event >= oldest || (position > read && event >= oldest_unsent);
             if !is_over {
-                last = row.int(0)?;
-                events.push(row.int(1)?);
+                last = position;
+                events.push(event);
             }
             Ok(())
         })?;

@@ -5,8 +5,10 @@
 use std::{sync::Arc, time::Duration};
 
 use chancery_record::Value;
-use chancery_resource::{LIST, Sql};
-use chancery_store::{Class, Error, Figure, FigureSource, FigureUnit, Mode, StateTable, Store, Tx, Write};
+use chancery_resource::{LIST, Sql, number};
+use chancery_store::{
+    Class, Error, Figure, FigureSource, FigureUnit, Mode, StateTable, Store, Tx, Write, selectable,
+};
 use chancery_web::App;
 use tokio::time::{Instant, sleep};
 
@@ -163,10 +165,19 @@ enum SequencingResult {
 /// Pending events of a trail, in the order of their numbers, and the trail's last position when they were read.
 struct Waiting {
     placed: i64,
-    /// The numbers of events, and the stores of their audit entries.
-    events: Vec<(i64, Option<i64>)>,
-    /// Events in the table into which the previous release writes.
-    before: Vec<i64>,
+    events: Vec<PendingEvent>,
+}
+
+selectable! {
+    /// A pending event.
+    struct PendingEvent {
+        /// Its number.
+        event: i64 = "event",
+        /// The store of its audit entry.
+        tree: Option<i64> = "tree",
+        /// Whether it is in the table into which the previous release writes.
+        is_before: bool = "is_before",
+    }
 }
 
 const PLACED: &str = "SELECT placed FROM event_trail WHERE trail = ?1";
@@ -182,21 +193,18 @@ fn waiting(table: &str, trail: &str, event: &str, tree: &str, is_before: &str) -
 impl Waiting {
     fn read(tx: &mut Tx<'_>, trail: i64) -> Result<Self, Error> {
         let placed = tx.one(PLACED, &[Value::Int(trail)], |row| row.int(0))?.unwrap_or(0);
-        let (mut events, mut before) = (Vec::new(), Vec::new());
+        let mut events = Vec::new();
         let now = waiting("event_pending", "trail", "event", "tree", "FALSE");
         let once = waiting("audit_pending", "store", "entry", "store", "TRUE");
         let text = format!(
-            "SELECT event, tree, is_before FROM ({now} UNION ALL {once}) waiting ORDER BY event LIMIT {BATCH}"
+            "SELECT {} FROM ({now} UNION ALL {once}) waiting ORDER BY event LIMIT {BATCH}",
+            PendingEvent::COLUMNS
         );
         tx.query(&text, &[Value::Int(trail)], |row| {
-            let event = row.int(0)?;
-            events.push((event, if row.is_null(1)? { None } else { Some(row.int(1)?) }));
-            if row.bool(2)? {
-                before.push(event);
-            }
+            events.push(PendingEvent::read(row)?);
             Ok(())
         })?;
-        Ok(Self { placed, events, before })
+        Ok(Self { placed, events })
     }
 
     /// Assigns the events their positions, if the trail still has the position that was read. Of two processes that do it at the
@@ -206,7 +214,7 @@ impl Waiting {
         if now.unwrap_or(0) != self.placed {
             return Ok(SequencingResult::Overtaken);
         }
-        let leaves = Leaves::read(tx, tree_of(trail))?;
+        let leaves = Leaves::load(tx, tree_of(trail))?;
         if leaves.end > leaves.counted.unwrap_or(0) {
             return Ok(SequencingResult::Miscounted);
         }
@@ -218,19 +226,20 @@ impl Waiting {
             StateTable::EventTrail.update("SET placed = placed + ?1 WHERE trail = ?2 AND placed = ?3");
         tx.queue_one(&advance, vec![Value::Int(count), Value::Int(trail), Value::Int(self.placed)])?;
         let rows = (self.placed + 1..).zip(&self.events);
-        let rows = rows.map(|(at, (event, _))| vec![Value::Int(trail), Value::Int(at), Value::Int(*event)]);
+        let rows = rows.map(|(at, one)| vec![Value::Int(trail), Value::Int(at), Value::Int(one.event)]);
         insert(tx, StateTable::EventPosition, "(trail, position, event)", &rows.collect::<Vec<_>>())?;
         self.add_leaves(tx, tree_of(trail), &leaves)?;
-        let numbers: Vec<i64> = self.events.iter().map(|(event, _)| *event).collect();
+        let numbers: Vec<i64> = self.events.iter().map(|one| one.event).collect();
+        let before: Vec<i64> = self.events.iter().filter(|one| one.is_before).map(|one| one.event).collect();
         forget(tx, |rest| StateTable::EventPending.delete(rest), "trail", "event", trail, &numbers)?;
-        forget(tx, |rest| StateTable::AuditPending.delete(rest), "store", "entry", trail, &self.before)?;
+        forget(tx, |rest| StateTable::AuditPending.delete(rest), "store", "entry", trail, &before)?;
         Ok(SequencingResult::Done)
     }
 
     /// Assigns the audit entries of the events their positions in the tree.
     fn add_leaves(&self, tx: &mut Tx<'_>, tree: i64, leaves: &Leaves) -> Result<(), Error> {
         let entries: Vec<i64> =
-            self.events.iter().filter(|(_, of)| *of == Some(tree)).map(|(event, _)| *event).collect();
+            self.events.iter().filter(|one| one.tree == Some(tree)).map(|one| one.event).collect();
         if entries.is_empty() {
             return Ok(());
         }
@@ -241,33 +250,31 @@ impl Waiting {
         let advance =
             StateTable::EventTrail.update("SET leaves = leaves + ?1 WHERE trail = ?2 AND leaves = ?3");
         let count = i64::try_from(entries.len()).unwrap_or(i64::MAX);
-        tx.queue_one(&advance, vec![Value::Int(count), Value::Int(tree), Value::Int(leaves)])?;
+        tx.queue_one(&advance, vec![Value::Int(count), Value::Int(tree), number(leaves)])?;
         let rows = (leaves..).zip(entries);
-        let rows = rows.map(|(at, entry)| vec![Value::Int(tree), Value::Int(at), Value::Int(entry)]);
+        let rows = rows.map(|(at, entry)| vec![Value::Int(tree), number(at), Value::Int(entry)]);
         insert(tx, StateTable::AuditLeaf, "(store, position, entry)", &rows.collect::<Vec<_>>())
     }
 }
 
-/// The leaves of a tree: the number that its trail counts, if there is one, and the number of rows.
-struct Leaves {
-    counted: Option<i64>,
-    end: i64,
+selectable! {
+    /// The leaves of a tree.
+    #[derive(Default)]
+    pub(super) struct Leaves {
+        /// The number that its trail counts, if there is one.
+        counted: Option<u64> = "(SELECT leaves FROM event_trail WHERE trail = ?1)",
+        /// The number of rows. By order and limit: for `max()` PostgreSQL reads every leaf, by a plan that it made while there
+        /// were few.
+        pub end: u64 =
+            "coalesce((SELECT position + 1 FROM audit_leaf WHERE store = ?1 ORDER BY position DESC LIMIT 1), 0)",
+    }
 }
 
-/// The number of rows of a tree's leaves; no row where there is none. By order and limit: for `max()` PostgreSQL reads every leaf, by
-/// a plan that it made while there were few.
-pub(super) const LEAF_COUNT: &str =
-    "SELECT position + 1 FROM audit_leaf WHERE store = ?1 ORDER BY position DESC LIMIT 1";
-
 impl Leaves {
-    fn read(tx: &mut Tx<'_>, tree: i64) -> Result<Self, Error> {
-        let text =
-            format!("SELECT (SELECT leaves FROM event_trail WHERE trail = ?1), coalesce(({LEAF_COUNT}), 0)");
-        let read = tx.one(&text, &[Value::Int(tree)], |row| {
-            let counted = if row.is_null(0)? { None } else { Some(row.int(0)?) };
-            Ok(Self { counted, end: row.int(1)? })
-        })?;
-        Ok(read.unwrap_or(Self { counted: None, end: 0 }))
+    /// Counts the leaves of a tree.
+    pub fn load(tx: &mut Tx<'_>, tree: i64) -> Result<Self, Error> {
+        let text = format!("SELECT {}", Self::COLUMNS);
+        Ok(tx.one(&text, &[Value::Int(tree)], Self::read)?.unwrap_or_default())
     }
 }
 

@@ -1,7 +1,7 @@
 //! Cursors of feeds: a reader's position in a trail.
 
 use chancery_record::Value;
-use chancery_store::{Error, Tx};
+use chancery_store::{Error, Tx, selectable};
 
 use crate::{AppContext, Context, Problem, ProblemKind};
 
@@ -17,15 +17,18 @@ pub struct EventCursor {
     pub event: i64,
 }
 
-/// The state of a trail.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct TrailState {
-    /// The highest position.
-    pub last_position: i64,
-    /// The number of the event there; 0 where there is none.
-    pub last: i64,
-    /// The highest position whose event is past its retention; 0 for none.
-    pub pruned: i64,
+selectable! {
+    /// The state of a trail.
+    #[derive(Clone, Copy, Debug, Default)]
+    pub struct TrailState from "FROM event_trail t \
+        LEFT JOIN event_place p ON p.trail = t.trail AND p.position = t.placed WHERE t.trail = ?1" {
+        /// The highest position.
+        pub last_position: i64 = "t.placed",
+        /// The number of the event there; 0 where there is none.
+        pub last: i64 = "coalesce(p.event, 0)",
+        /// The highest position whose event is past its retention; 0 for none.
+        pub pruned: i64 = "t.pruned",
+    }
 }
 
 /// The associated data of feed cursors.
@@ -33,13 +36,8 @@ const FEED: &[u8] = b"event";
 
 impl TrailState {
     /// Reads the state of a trail.
-    pub fn read(tx: &mut Tx<'_>, trail: i64) -> Result<Self, Error> {
-        let text = "SELECT t.placed, coalesce(p.event, 0), t.pruned FROM event_trail t \
-            LEFT JOIN event_place p ON p.trail = t.trail AND p.position = t.placed WHERE t.trail = ?1";
-        let state = tx.one(text, &[Value::Int(trail)], |row| {
-            Ok(Self { last_position: row.int(0)?, last: row.int(1)?, pruned: row.int(2)? })
-        })?;
-        Ok(state.unwrap_or_default())
+    pub fn load(tx: &mut Tx<'_>, trail: i64) -> Result<Self, Error> {
+        Ok(tx.one(Self::SELECT, &[Value::Int(trail)], Self::read)?.unwrap_or_default())
     }
 
     /// The cursor after the last sequenced event.

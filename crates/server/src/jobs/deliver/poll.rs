@@ -219,10 +219,11 @@ impl Plan {
         let within = Context::new(&context.app, scope_of(context, &self.row)?, context.now, None, None);
         let actors: &[&Shape] = if target.store.is_some() { &[] } else { &ACTORS };
         for trail in trails(target.store.map(|(number, _)| number), &types) {
-            let (noted, since) = state::reader_cursor(tx, target.id, trail)?;
+            let reader = state::reader(tx, target.id, trail)?;
+            let noted = reader.cursor(trail);
             let reached =
                 cursors.iter().find(|cursor| cursor.noted == noted).map_or(noted, |cursor| cursor.reached);
-            let trail_state = TrailState::read(tx, trail)?;
+            let trail_state = TrailState::load(tx, trail)?;
             if let Err(problem) = reached.check(context, tx, &trail_state) {
                 if problem.status() != 410 {
                     return Err(problem);
@@ -250,7 +251,7 @@ impl Plan {
                 )?,
             };
             let before = self.new.len();
-            self.new.extend(page.0.iter().filter(|event| event.at.event > since).map(Waiting::of));
+            self.new.extend(page.0.iter().filter(|event| event.at.event > reader.since).map(Waiting::of));
             let count = self.new.len() - before;
             let from = ReaderCursor { noted, reached };
             self.read.push(Reading { cursor: from, end: page.1, placed: trail_state.last_position, count });

@@ -101,7 +101,7 @@ on_both_engines! {
         let feed_end = crate::feed_from_now(&world.admin, &world.path("/Event")).await;
         let begin = EventCursor::read(app, feed_end["next"].as_str().unwrap()).unwrap();
         let tail = app.tails.follow(begin.trail).unwrap();
-        let read = async |cursor| tail.after(app, &world.app.store, (cursor, NOW)).await;
+        let read = async |cursor| tail.after(app, &world.app.store, cursor, NOW).await;
         world.user("ben").await;
         app.tails.wait(begin.trail, begin.position, chancery_testkit::PATIENCE).await;
         let (first, second) = tokio::join!(read(begin), read(begin));

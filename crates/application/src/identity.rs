@@ -3,7 +3,7 @@
 use chancery_record::{
     HIDDEN, KEY, Name, OWNER, OptionValue, SHOWN, Timestamp, choice_types, id_types, record,
 };
-use chancery_resource::{Relation, Shape};
+use chancery_resource::{Pairs, Relation, Shape};
 use uuid::Uuid;
 
 id_types! {
@@ -55,7 +55,7 @@ pub const fn identities(shape: &'static Shape, own: &'static str) -> Relation {
     Relation::new(
         "identities",
         "Identities at identity provider instances.",
-        (shape.table, own, "rid"),
+        Pairs { table: shape.table, own, other: "rid" },
         shape,
     )
     .showing_all()

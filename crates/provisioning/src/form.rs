@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 
 use chancery_application::{APPLICATION_GROUP, APPLICATION_USER, ApplicationGroup, ApplicationUser};
 use chancery_record::{Access, Column, Field, Json};
-use chancery_resource::{Call, Method, Op, Relation, Shape};
+use chancery_resource::{Call, Method, Op, Pairs, Relation, Shape};
 use chancery_scim::{GROUP, Patch, ResourceType, ScimError, Target, USER, read_resource};
 use chancery_userstore::{
     group::{GROUP as STORE_GROUP, Group},
@@ -115,7 +115,11 @@ static STORE_USERS: LazyLock<Views> = LazyLock::new(|| {
     let entries = Relation::new(
         "userProfiles",
         "The profile entries of the user.",
-        ("(SELECT user_rid AS own, rid AS other FROM user_profile)", "own", "other"),
+        Pairs {
+            table: "(SELECT user_rid AS own, rid AS other FROM user_profile)",
+            own: "own",
+            other: "other",
+        },
         &USER_PROFILE,
     );
     let relations: Vec<Relation> = groups.into_iter().chain([entries]).collect();
@@ -149,7 +153,11 @@ static PERSONS: LazyLock<Views> = LazyLock::new(|| {
     let groups = Relation::new(
         "memberOfGroups",
         "The groups that the person is in.",
-        ("application_group_member", "application_user_rid", "application_group_rid"),
+        Pairs {
+            table: "application_group_member",
+            own: "application_user_rid",
+            other: "application_group_rid",
+        },
         &APPLICATION_GROUP,
     );
     views(&APPLICATION_USER, &writable, &[groups])
@@ -166,7 +174,11 @@ static PLATFORM_GROUPS: LazyLock<Views> = LazyLock::new(|| {
     let users = Relation::new(
         "memberUsers",
         "The persons in the group.",
-        ("application_group_member", "application_group_rid", "application_user_rid"),
+        Pairs {
+            table: "application_group_member",
+            own: "application_group_rid",
+            other: "application_user_rid",
+        },
         &APPLICATION_USER,
     );
     views(&APPLICATION_GROUP, &writable, &[users])

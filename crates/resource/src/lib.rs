@@ -48,7 +48,7 @@ pub use declare::protection::{
 pub use declare::query::{QueryForm, QueryParameter};
 pub use declare::reach::Reach;
 pub use declare::references::{Child, Owner, Parent, Unique};
-pub use declare::relation::{Guard, LinkTable, Listed, MAX_RELATED, NestedFields, NewLinks, Relation};
+pub use declare::relation::{Guard, LinkTable, Listed, MAX_RELATED, NestedFields, NewLinks, Pairs, Relation};
 pub use declare::role::{ROLES, Role, RoleScope, RoleType, ScopeKind, other_role_condition, role_condition};
 pub use declare::rules::{
     FieldFault, Findings, ProposedRow, ProvidedFields, Rules, ValidateRows, Violation, Writer,

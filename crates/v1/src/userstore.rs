@@ -4,8 +4,8 @@ use std::sync::LazyLock;
 
 use chancery_record::{Json, OPEN, Timestamp, record};
 use chancery_resource::{
-    Answer, BodyForm, Call, Method, Op, Problem, Relation, Service, Shape, Tx, answer_with, check_if_match,
-    key_of, load,
+    Answer, BodyForm, Call, Method, Op, Pairs, Problem, Relation, Service, Shape, Tx, answer_with,
+    check_if_match, key_of, load,
 };
 use chancery_userstore::{
     SERVICE as SUCCESSOR,
@@ -53,7 +53,11 @@ static USER: LazyLock<Shape> = LazyLock::new(|| {
             Relation::new(
                 "userProfiles",
                 "The profile entries of the user.",
-                ("(SELECT user_rid AS own, rid AS other FROM user_profile)", "own", "other"),
+                Pairs {
+                    table: "(SELECT user_rid AS own, rid AS other FROM user_profile)",
+                    own: "own",
+                    other: "other",
+                },
                 &NEW_PROFILE,
             )
             .showing(const { &[UserProfile::KEY.field(), UserProfile::VALUE.field()] }),
@@ -70,7 +74,11 @@ static GROUP: LazyLock<Shape> = LazyLock::new(|| {
             Relation::new(
                 "metadata",
                 "The metadata entries of the group.",
-                ("(SELECT group_rid AS own, rid AS other FROM group_metadata)", "own", "other"),
+                Pairs {
+                    table: "(SELECT group_rid AS own, rid AS other FROM group_metadata)",
+                    own: "own",
+                    other: "other",
+                },
                 &NEW_METADATA,
             )
             .showing(const { &[GroupMetadata::KEY.field(), GroupMetadata::VALUE.field()] }),

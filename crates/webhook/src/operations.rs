@@ -6,7 +6,7 @@ use chancery_record::{Json, OPEN, ShortText, Timestamp, Value, parse_timestamp, 
 use chancery_resource::{
     Answer, AuditAction, BodyForm, Call, Context, EventCursor, JsonForm, Problem, Purpose, Scope, StateTable,
     StoredRow, TrailState, Tx, WebhookOutcome, Work, advance, answer_with,
-    feed::{EventSelection, Outgoing, outgoing},
+    feed::{EventQuery, EventSelection, Outgoing, outgoing},
     find_row, load, open_secret, schema_of, update_unversioned,
 };
 use serde_json::json;
@@ -155,7 +155,7 @@ pub fn create_secret(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem
     EventSubscription::FORMER_UNTIL.set(&mut values, Some(until))?;
     give_secret(&mut values);
     let shape = call.request.op.shape;
-    advance(&call.context, tx, shape, &row, values.clone(), ("Modified", "secret-made"))?;
+    advance(&call.context, tx, shape, &row, values.clone(), "Modified", "secret-made")?;
     answer_with(call, tx, shape, &row.with(values))
 }
 
@@ -240,6 +240,7 @@ impl ReplayRequest {
             Self::Times(from, to) => EventSelection::Times(*from, *to),
             Self::Cursors(..) | Self::Dead => EventSelection::All,
         };
+        let query = EventQuery::some(types.clone(), 1_000);
         let scope = scope_of(context, row)?;
         let within = Context::new(&context.app, scope, context.now, None, None);
         let mut events = Vec::new();
@@ -253,8 +254,7 @@ impl ReplayRequest {
             cursor.check(context, tx, &trail_state)?;
             let last = last.min(trail_state.last_position);
             while cursor.position < last {
-                let (page, next) =
-                    outgoing(&within, tx, (cursor, &trail_state), &types, &selection, 1_000, &[])?;
+                let (page, next) = outgoing(&within, tx, cursor, &trail_state, &query, &selection, &[])?;
                 events.extend(page.into_iter().filter(|event| event.at.position <= last));
                 if events.len() > MAX_REPLAYED {
                     return Err(Problem::invalid(format!(

@@ -3,8 +3,8 @@
 
 use chancery_record::{EntryValue, KEY, Key, OPEN, OWNER, Record as _, SHOWN, Token, Value, record};
 use chancery_resource::{
-    Context, Problem, Reach, Relation, Shape, StoreError, Tx, Unique, insert, load, load_keys, new_row,
-    update,
+    Context, Pairs, Problem, Reach, Relation, Shape, StoreError, Tx, Unique, insert, load, load_keys,
+    new_row, update,
 };
 use uuid::Uuid;
 
@@ -39,7 +39,7 @@ pub const fn entries() -> Relation {
     Relation::new(
         "userProfiles",
         "The person's answers to questionnaires at sign-in, by key. The answers of users of a user store are stored in that store.",
-        ("platform_profile", "application_user_rid", "rid"),
+        Pairs { table: "platform_profile", own: "application_user_rid", other: "rid" },
         &APPLICATION_USER_PROFILE,
     )
     .showing(const { &[ApplicationUserProfile::KEY.field(), ApplicationUserProfile::VALUE.field()] })

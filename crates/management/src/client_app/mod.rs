@@ -23,7 +23,9 @@ use chancery_application::{APPLICATION_GROUP, APPLICATION_USER, ApplicationUser}
 use chancery_record::{
     DefaultValue, FIXED, KEY, Name, OPEN, SHOWN, Token, Url, WebAddress, choice_types, id_types, record,
 };
-use chancery_resource::{Child, Op, Reach, Relation, Shape, Unique, added_at, children, relation, standard};
+use chancery_resource::{
+    Child, Op, Pairs, Reach, Relation, Shape, Unique, added_at, children, relation, standard,
+};
 
 use crate::{
     claim_rule::{CLAIM_RULE, take_client_apps},
@@ -263,7 +265,7 @@ impl ClientApp {
     const METADATA: Relation = Relation::new(
         "metadata",
         "The metadata entries, by key.",
-        ("client_app_metadata", "client_app_rid", "rid"),
+        Pairs { table: "client_app_metadata", own: "client_app_rid", other: "rid" },
         &metadata::CLIENT_APP_METADATA,
     )
     .showing(&[

@@ -10,8 +10,8 @@ mod transition;
 
 use chancery_application::{APPLICATION_IDENTITY, APPLICATION_USER, ApplicationIdentity};
 use chancery_resource::{
-    Action as A, Body, BodyForm, Custom, Method as M, Op, Permit, Reach, Relation, Reply, Shape, Unique,
-    list_where,
+    Action as A, Body, BodyForm, Custom, Method as M, Op, Pairs, Permit, Reach, Relation, Reply, Shape,
+    Unique, list_where,
 };
 use chancery_resource::{Figure, FigureSource, FigureUnit};
 
@@ -56,12 +56,12 @@ static RELATIONS: [Relation; 2] = [
     Relation::new(
         "currentIdentity",
         "The identity that is replaced.",
-        (
-            "(SELECT r.rid AS own_rid, i.rid AS other_rid FROM identity_replacement r \
+        Pairs {
+            table: "(SELECT r.rid AS own_rid, i.rid AS other_rid FROM identity_replacement r \
              JOIN application_identity i ON i.id = r.current_identity_id)",
-            "own_rid",
-            "other_rid",
-        ),
+            own: "own_rid",
+            other: "other_rid",
+        },
         &APPLICATION_IDENTITY,
     )
     .showing_all()
@@ -69,7 +69,7 @@ static RELATIONS: [Relation; 2] = [
     Relation::new(
         "replacementIdentity",
         "The replacement identity.",
-        ("identity_replacement", "rid", "rid"),
+        Pairs { table: "identity_replacement", own: "rid", other: "rid" },
         &REPLACEMENT_IDENTITY,
     )
     .showing_all()

@@ -105,7 +105,7 @@ pub fn complete(
     replacement.revocation_attempts = attempts;
     let text = StateTable::IdentityRevocation.delete("WHERE replacement_rid = ?1 AND lease = ?2");
     tx.queue_one(&text, vec![Value::Int(rid), Value::Id(lease)])?;
-    advance(context, tx, &IDENTITY_REPLACEMENT, &was, replacement.into_values(), ("Modified", "completed"))?;
+    advance(context, tx, &IDENTITY_REPLACEMENT, &was, replacement.into_values(), "Modified", "completed")?;
     Ok(true)
 }
 
@@ -134,7 +134,7 @@ pub fn fail(context: &Context, tx: &mut Tx<'_>, rid: i64, lease: Uuid, why: &str
         // the number of attempts is a counter: it is not audited
         update_unversioned(context, tx, &IDENTITY_REPLACEMENT, &was, &values, AuditAction::Silent)?;
     } else {
-        advance(context, tx, &IDENTITY_REPLACEMENT, &was, values, ("Modified", "revocationfailed"))?;
+        advance(context, tx, &IDENTITY_REPLACEMENT, &was, values, "Modified", "revocationfailed")?;
     }
     Ok(true)
 }

@@ -59,7 +59,7 @@ fn prove(
         let mut replacement = IdentityReplacement::from_values(was.values.clone())?;
         set(&mut replacement);
         let values = replacement.into_values();
-        advance(context, tx, &IDENTITY_REPLACEMENT, &was, values, ("Modified", "proven"))?;
+        advance(context, tx, &IDENTITY_REPLACEMENT, &was, values, "Modified", "proven")?;
     }
     Ok(())
 }

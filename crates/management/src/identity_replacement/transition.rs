@@ -60,7 +60,7 @@ fn commit_transition(
     event: &'static str,
 ) -> Result<Answer, Problem> {
     let id = replacement.id.0;
-    advance(&call.context, tx, &IDENTITY_REPLACEMENT, was, replacement.into_values(), ("Modified", event))?;
+    advance(&call.context, tx, &IDENTITY_REPLACEMENT, was, replacement.into_values(), "Modified", event)?;
     answer(call, tx, id)
 }
 
@@ -92,7 +92,7 @@ fn close(
     person.release(context, tx, &replacement)?;
     replacement.status = Status::Expired;
     replacement.open_user_id = None;
-    advance(context, tx, &IDENTITY_REPLACEMENT, &was, replacement.into_values(), ("Modified", "expired"))
+    advance(context, tx, &IDENTITY_REPLACEMENT, &was, replacement.into_values(), "Modified", "expired")
 }
 
 pub fn approve(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {

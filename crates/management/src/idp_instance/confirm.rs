@@ -57,6 +57,6 @@ fn confirm(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
     let mut values = instance.values.clone();
     IdpInstance::SETTINGS_CONFIRMED_BY.set(&mut values, call.context.actor)?;
     IdpInstance::SETTINGS_CONFIRMED_ON.set(&mut values, Some(reviewed_on.min(now)))?;
-    advance(&call.context, tx, &IDP_INSTANCE, &instance, values, ("Modified", "settings-confirmed"))?;
+    advance(&call.context, tx, &IDP_INSTANCE, &instance, values, "Modified", "settings-confirmed")?;
     Ok(Answer::new(call.request.op.status))
 }

@@ -18,8 +18,8 @@ use chancery_record::{
 };
 use chancery_resource::settings::Owner;
 use chancery_resource::{
-    CarriedBy, Child, Context, Links, Op, Problem, ProposedRow, Protection, Reach, Relation, Shape, Tx,
-    Unique, Violation, Writer, children, relation, standard,
+    CarriedBy, Child, Context, Links, Op, Pairs, Problem, ProposedRow, Protection, Reach, Relation, Shape,
+    Tx, Unique, Violation, Writer, children, relation, standard,
 };
 use uuid::Uuid;
 
@@ -264,7 +264,7 @@ const fn children_of_instance() -> Relation {
     Relation::new(
         "metadata",
         "The metadata entries, by key.",
-        ("idp_instance_metadata", "idp_instance_rid", "rid"),
+        Pairs { table: "idp_instance_metadata", own: "idp_instance_rid", other: "rid" },
         &IDP_INSTANCE_METADATA,
     )
     .showing(

@@ -139,8 +139,7 @@ fn resume(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
         vec![id.into()],
     )?;
     tx.advance_epoch()?;
-    let (was, change) = (&instance, ("Modified", "scim-resumed"));
-    audit_state(&call.context, tx, &IDP_INSTANCE, (was, &was.values), change)?;
+    audit_state(&call.context, tx, &IDP_INSTANCE, &instance, &instance.values, "Modified", "scim-resumed")?;
     Ok(Answer::new(call.request.op.status))
 }
 

@@ -9,8 +9,8 @@ use chancery_record::{
     DefaultValue, HIDDEN, KEY, Name, OPEN, Record as _, SHOWN, Token, Value, choice_types, id_types, record,
 };
 use chancery_resource::{
-    Action as A, Child, Custom, LIST, Method as M, Op, Permit::TenantMember, Problem, ProposedRow, Reach,
-    Relation, Shape, Sql, Tx, Unique, Violation, Writer, added, read_one, select_by, standard,
+    Action as A, Child, Custom, LIST, Method as M, Op, Pairs, Permit::TenantMember, Problem, ProposedRow,
+    Reach, Relation, Shape, Sql, Tx, Unique, Violation, Writer, added, read_one, select_by, standard,
 };
 use uuid::Uuid;
 
@@ -97,11 +97,11 @@ pub static IDP_TYPE: Shape = Shape::of::<IdpType>("IdpType", "idp_type", Reach::
     .relations(&[Relation::new(
         "mfaInstances",
         "The second factors of this type.",
-        (
-            "(SELECT p.rid AS own_rid, c.rid AS other_rid FROM idp_type p JOIN mfa_instance c ON c.idp_type_id = p.id)",
-            "own_rid",
-            "other_rid",
-        ),
+        Pairs {
+            table: "(SELECT p.rid AS own_rid, c.rid AS other_rid FROM idp_type p JOIN mfa_instance c ON c.idp_type_id = p.id)",
+            own: "own_rid",
+            other: "other_rid",
+        },
         &MFA_INSTANCE,
     )])
     .held_by(&[

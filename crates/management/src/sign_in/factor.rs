@@ -107,5 +107,5 @@ fn remove_one(context: &Context, tx: &mut Tx<'_>, was: &StoredRow) -> Result<(),
     let id = SignInFactor::ID.get(&was.values)?.0;
     tx.queue(&StateTable::SecondFactor.delete("WHERE id = ?1"), vec![id.into()])?;
     sign_out_by(context, tx, SignInFactor::PLATFORM_USER_ID.get(&was.values)?.0, id)?;
-    audit_state(context, tx, &SIGN_IN_FACTOR, (was, &was.values), ("Deleted", "removed"))
+    audit_state(context, tx, &SIGN_IN_FACTOR, was, &was.values, "Deleted", "removed")
 }

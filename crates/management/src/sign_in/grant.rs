@@ -108,7 +108,7 @@ fn revoke(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
         let mut values = was.values.clone();
         SignInGrant::ENDED_ON.set(&mut values, Some(call.context.now))?;
         sign_out_audited(&call.context, tx, SignOutScope::Grant(SignInGrant::ID.get(&was.values)?.0))?;
-        audit_state(&call.context, tx, &SIGN_IN_GRANT, (&was, &values), ("Modified", "revoked"))?;
+        audit_state(&call.context, tx, &SIGN_IN_GRANT, &was, &values, "Modified", "revoked")?;
     }
     Ok(Answer::new(call.request.op.status))
 }

@@ -116,7 +116,7 @@ fn end(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
         let mut values = was.values.clone();
         SignInSession::ENDED_ON.set(&mut values, Some(call.context.now))?;
         sign_out_audited(&call.context, tx, SignOutScope::Session(SignInSession::ID.get(&was.values)?.0))?;
-        audit_state(&call.context, tx, &SIGN_IN_SESSION, (&was, &values), ("Modified", "ended"))?;
+        audit_state(&call.context, tx, &SIGN_IN_SESSION, &was, &values, "Modified", "ended")?;
     }
     Ok(Answer::new(call.request.op.status))
 }
@@ -126,7 +126,6 @@ fn sign_out_person(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> 
     let person = load(&call.context, tx, &APPLICATION_USER, None, key)?;
     let id = ApplicationUser::ID.get(&person.values)?.0;
     sign_out(&call.context, tx, SignOutScope::People(&[id]))?;
-    let same = (&person, person.values.as_slice());
-    audit_state(&call.context, tx, &APPLICATION_USER, same, ("Modified", "signed-out"))?;
+    audit_state(&call.context, tx, &APPLICATION_USER, &person, &person.values, "Modified", "signed-out")?;
     Ok(Answer::new(call.request.op.status))
 }

@@ -72,7 +72,7 @@ fn stop(call: &mut Call, tx: &mut Tx<'_>, token: Uuid) -> Result<(), Problem> {
     tx.advance_epoch()?;
     let shape = &chancery_management::idp_instance::IDP_INSTANCE;
     let was = load(&call.context, tx, shape, None, Value::Id(instance))?;
-    audit_state(&call.context, tx, shape, (&was, &was.values), ("Modified", "scim-stopped"))
+    audit_state(&call.context, tx, shape, &was, &was.values, "Modified", "scim-stopped")
 }
 
 /// After how much time a refused removal is reported again, in ms.
@@ -105,7 +105,7 @@ pub fn refuse_administrator(
     let new_id = call.context.new_id();
     let parameters = [instance.into(), id.into(), now.0.into(), (now.0 - DAY).into(), new_id.into()];
     if tx.execute(&upsert, &parameters)? == 1 {
-        audit_state(&call.context, tx, shape, (row, &row.values), ("Modified", "removal-refused"))?;
+        audit_state(&call.context, tx, shape, row, &row.values, "Modified", "removal-refused")?;
     }
     Ok(Some(Answer::refusing(refusal)))
 }

@@ -127,7 +127,7 @@ fn write(
             sql.add(" AND t.id IN ");
             sql.add_list(chunk.iter().copied().map(Value::Id));
         };
-        add_items(call, tx, (shape, None), (&these, " ORDER BY t.id"), &mut first)?;
+        add_items(call, tx, shape, None, &these, " ORDER BY t.id", &mut first)?;
     }
     for id in deleted {
         if !std::mem::take(&mut first) {

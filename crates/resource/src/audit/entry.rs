@@ -159,8 +159,15 @@ pub fn record(context: &Context, tx: &mut Tx<'_>, mut entry: Entry<'_>) -> Resul
             person.into(),
         ],
     )?;
-    let event_and_details = (entry.event, &entry.details);
-    emit(context, tx, (entry.shape, entry.values), event_and_details, (id, Some(context.scope.store())))
+    let event = ChangeEvent {
+        number: id,
+        tree: Some(context.scope.store()),
+        shape: entry.shape,
+        values: entry.values,
+        name: entry.event,
+        details: &entry.details,
+    };
+    event.emit(context, tx)
 }
 
 /// Emits `moved` to the new scope, for its readers. The event of the change itself is in the old scope.
@@ -171,28 +178,38 @@ pub fn record_move(
     values: &[Value],
     number: i64,
 ) -> Result<(), Problem> {
-    emit(context, tx, (shape, values), ("moved", &Details::None {}), (number, None))
+    let details = &Details::None {};
+    ChangeEvent { number, tree: None, shape, values, name: "moved", details }.emit(context, tx)
 }
 
-fn emit(
-    context: &Context,
-    tx: &mut Tx<'_>,
-    (shape, values): (&Shape, &[Value]),
-    (what, details): (&str, &Details<'_>),
-    (number, tree): (i64, Option<i64>),
-) -> Result<(), Problem> {
-    let (trail, kind) = trail_and_type(context, shape, what);
-    let key = key_text(shape, values);
-    let event = Event {
-        number,
-        trail,
-        tree,
-        kind,
-        subject: &key,
-        placement: Placement::of(context, shape, values),
-        data: EventData { id: &key, actor: context.actor, details },
-    };
-    event.queue(context, tx)
+/// The event of a change of a row.
+struct ChangeEvent<'a> {
+    number: i64,
+    /// The store in whose tree its audit entry is; none where it has no entry of its own.
+    tree: Option<i64>,
+    shape: &'a Shape,
+    /// The values that identify the row and its scope.
+    values: &'a [Value],
+    name: &'a str,
+    details: &'a Details<'a>,
+}
+
+impl ChangeEvent<'_> {
+    fn emit(self, context: &Context, tx: &mut Tx<'_>) -> Result<(), Problem> {
+        let Self { number, tree, shape, values, name, details } = self;
+        let (trail, kind) = trail_and_type(context, shape, name);
+        let key = key_text(shape, values);
+        let event = Event {
+            number,
+            trail,
+            tree,
+            kind,
+            subject: &key,
+            placement: Placement::of(context, shape, values),
+            data: EventData { id: &key, actor: context.actor, details },
+        };
+        event.queue(context, tx)
+    }
 }
 
 /// The trail of an event, and its type below `platform`: sign-in activity has names of its own.

@@ -105,7 +105,7 @@ pub fn follow(
     }
     let cursor = start.cursor.unwrap_or_else(|| state.end(trail));
     cursor.check(&call.context, tx, &state)?;
-    let page = EventPage::read(&call.context, tx, (cursor, &state), (query, &EventSelection::All))?;
+    let page = EventPage::read(&call.context, tx, cursor, &state, query, &EventSelection::All)?;
     let left = start.at + query.wait * 1000 - call.context.now.0;
     if page.events.is_empty() && !page.has_more && left > 0 {
         let next = FeedStart { cursor: Some(page.next), pending_up_to: None, ..start };
@@ -282,19 +282,18 @@ impl EventSelection {
     }
 }
 
-/// Reads some events of these types after a cursor, within the context's scope, for receivers; also returns the
+/// Reads some events that match a query after a cursor, within the context's scope, for receivers; also returns the
 /// cursor after them.
 pub fn outgoing(
     context: &Context,
     tx: &mut Tx<'_>,
-    at: (EventCursor, &TrailState),
-    types: &[String],
+    cursor: EventCursor,
+    state: &TrailState,
+    query: &EventQuery,
     selection: &EventSelection,
-    count: usize,
     actors: &[&Shape],
 ) -> Result<(Vec<Outgoing>, EventCursor), Problem> {
-    let query = EventQuery::some(types.to_vec(), count);
-    let mut page = EventPage::read(context, tx, at, (&query, selection))?;
+    let mut page = EventPage::read(context, tx, cursor, state, query, selection)?;
     let visible_ids = VisibleIds::read(context, tx, &page.events, actors)?;
     let outgoing = page.events.drain(..).map(|mut event| {
         visible_ids.hide(&mut event.data);
@@ -334,17 +333,21 @@ impl EventPage {
     pub(super) fn read_all(
         context: &Context,
         tx: &mut Tx<'_>,
-        at: (EventCursor, &TrailState),
+        cursor: EventCursor,
+        state: &TrailState,
         count: usize,
     ) -> Result<Self, Problem> {
-        Self::read(context, tx, at, (&EventQuery::some(Vec::new(), count), &EventSelection::All))
+        let query = EventQuery::some(Vec::new(), count);
+        Self::read(context, tx, cursor, state, &query, &EventSelection::All)
     }
 
     fn read(
         context: &Context,
         tx: &mut Tx<'_>,
-        (cursor, state): (EventCursor, &TrailState),
-        (query, selection): (&EventQuery, &EventSelection),
+        cursor: EventCursor,
+        state: &TrailState,
+        query: &EventQuery,
+        selection: &EventSelection,
     ) -> Result<Self, Problem> {
         let scan_end =
             if selection.is_all() { cursor.position.saturating_add(MAX_SCANNED) } else { i64::MAX };

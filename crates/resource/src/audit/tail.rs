@@ -20,8 +20,14 @@ use crate::{
 /// Bytes of a stream that are written at once.
 const CHUNK_SIZE: usize = 64 << 10;
 
-/// A reader: its scope, and its id.
-pub type Viewer<'a> = (&'a Scope, Option<Uuid>);
+/// A reader of cached events.
+#[derive(Clone, Copy)]
+pub struct Viewer<'a> {
+    /// Its scope.
+    pub scope: &'a Scope,
+    /// Its id; none for a receiver.
+    pub id: Option<Uuid>,
+}
 
 impl TailEvent {
     fn of(context: &Context, event: &Delivered) -> Result<Self, Problem> {
@@ -51,10 +57,10 @@ impl TailEvent {
     }
 
     /// The envelope for a reader; none where only the database knows whether the reader may see the actor.
-    fn body(&self, (scope, reader): Viewer<'_>) -> Option<Cow<'_, str>> {
+    fn body(&self, viewer: Viewer<'_>) -> Option<Cow<'_, str>> {
         let Some((actor, range)) = &self.actor else { return Some(self.body.as_str().into()) };
-        match scope {
-            _ if matches!(scope, Scope::Everything) || reader == Some(*actor) => {
+        match viewer.scope {
+            scope if matches!(scope, Scope::Everything) || viewer.id == Some(*actor) => {
                 Some(self.body.as_str().into())
             }
             Scope::Store(_) => {
@@ -73,7 +79,8 @@ impl Tail {
         &self,
         app: &Arc<AppContext>,
         store: &Store,
-        (cursor, now): (EventCursor, Timestamp),
+        cursor: EventCursor,
+        now: Timestamp,
     ) -> Option<Vec<Arc<TailEvent>>> {
         if cursor.trail != self.trail || *self.head.borrow() <= cursor.position {
             return None;
@@ -104,7 +111,7 @@ impl Tail {
             let context = Context::of_server(&app, Scope::Everything, now);
             let state = TrailState::load(tx, cursor.trail)?;
             cursor.check(&context, tx, &state)?;
-            let page = EventPage::read_all(&context, tx, (cursor, &state), MAX_CACHED.0)?;
+            let page = EventPage::read_all(&context, tx, cursor, &state, MAX_CACHED.0)?;
             page.events.iter().map(|event| TailEvent::of(&context, event)).collect::<Result<Vec<_>, _>>()
         });
         match read.await {
@@ -130,7 +137,7 @@ pub fn streamed(
 ) -> Option<(Vec<u8>, String)> {
     let (mut bytes, mut next) = (Vec::new(), None);
     for event in events {
-        if event.is_within(viewer.0) && query.fits(&event.kind, &event.subject) {
+        if event.is_within(viewer.scope) && query.fits(&event.kind, &event.subject) {
             write_event(&mut bytes, &event.cursor, &event.kind, event.body(viewer)?.as_bytes());
         }
         next = Some(&event.cursor);
@@ -145,7 +152,8 @@ pub fn streamed(
 /// queried for their visibility.
 pub fn outgoing_of(
     events: &[Arc<TailEvent>],
-    (query, scope): (&EventQuery, &Scope),
+    query: &EventQuery,
+    scope: &Scope,
 ) -> Option<(Vec<Outgoing>, EventCursor)> {
     let (mut outgoing, mut next) = (Vec::new(), None);
     for event in events {
@@ -153,7 +161,7 @@ pub fn outgoing_of(
             break;
         }
         if event.is_within(scope) && query.fits(&event.kind, &event.subject) {
-            let body = event.body((scope, None))?.into_owned();
+            let body = event.body(Viewer { scope, id: None })?.into_owned();
             let (kind, subject) = (event.kind.clone(), event.subject.clone());
             outgoing.push(Outgoing { at: event.at, id: event.id.clone(), kind, subject, body });
         }

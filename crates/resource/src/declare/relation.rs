@@ -23,6 +23,17 @@ pub struct NewLinks<'a> {
 /// A rule on new links.
 pub type Guard = fn(&mut Tx<'_>, &NewLinks<'_>) -> Result<(), Problem>;
 
+/// Pairs of row numbers, as a relation reads them.
+#[derive(Clone, Copy, Debug)]
+pub struct Pairs {
+    /// The table of pairs, or a query of pairs in brackets.
+    pub table: &'static str,
+    /// Its column with the row number of the owner.
+    pub own: &'static str,
+    /// Its column with the row number of the linked resource.
+    pub other: &'static str,
+}
+
 /// A link table: pairs of row numbers of two resources. It has two relations, one of each resource.
 #[derive(Clone, Copy, Debug)]
 pub struct LinkTable {
@@ -37,14 +48,14 @@ impl LinkTable {
         Self { name, first, second }
     }
 
-    /// The links of the first resource to the second: the table, the column of the owner and the other column.
-    pub const fn forward(self) -> (&'static str, &'static str, &'static str) {
-        (self.name, self.first, self.second)
+    /// The links of the first resource to the second.
+    pub const fn forward(self) -> Pairs {
+        Pairs { table: self.name, own: self.first, other: self.second }
     }
 
     /// The links of the second resource to the first.
-    pub const fn reverse(self) -> (&'static str, &'static str, &'static str) {
-        (self.name, self.second, self.first)
+    pub const fn reverse(self) -> Pairs {
+        Pairs { table: self.name, own: self.second, other: self.first }
     }
 }
 
@@ -113,12 +124,8 @@ pub struct Relation {
 
 impl Relation {
     /// A set made of pairs of row numbers, shown by ids and names.
-    pub const fn new(
-        name: &'static str,
-        about: &'static str,
-        (table, own, other): (&'static str, &'static str, &'static str),
-        target: &'static Shape,
-    ) -> Self {
+    pub const fn new(name: &'static str, about: &'static str, pairs: Pairs, target: &'static Shape) -> Self {
+        let Pairs { table, own, other } = pairs;
         Self {
             name,
             audited_as: name,
@@ -185,8 +192,8 @@ macro_rules! children {
         $crate::Relation::new(
             $name,
             $about,
-            (
-                concat!(
+            $crate::Pairs {
+                table: concat!(
                     "(SELECT p.rid AS own_rid, c.rid AS other_rid FROM ",
                     $parent,
                     " p JOIN ",
@@ -195,9 +202,9 @@ macro_rules! children {
                     $column,
                     " = p.id)"
                 ),
-                "own_rid",
-                "other_rid",
-            ),
+                own: "own_rid",
+                other: "other_rid",
+            },
             $target,
         )
         .showing_all()

@@ -60,7 +60,7 @@ pub fn write_items(
     order: &str,
 ) -> Result<(), Problem> {
     call.answer.bytes.push(b'[');
-    add_items(call, tx, (shape, owner), (condition, order), &mut true)?;
+    add_items(call, tx, shape, owner, condition, order, &mut true)?;
     call.answer.bytes.push(b']');
     Ok(())
 }
@@ -69,8 +69,10 @@ pub fn write_items(
 pub fn add_items(
     call: &mut Call,
     tx: &mut Tx<'_>,
-    (shape, owner): (&'static Shape, Option<&OwnerRow>),
-    (condition, order): (&dyn Fn(&mut Sql), &str),
+    shape: &'static Shape,
+    owner: Option<&OwnerRow>,
+    condition: &dyn Fn(&mut Sql),
+    order: &str,
     first: &mut bool,
 ) -> Result<(), Problem> {
     let mut sql = shape.select(&call.context, owner.map(|owner| owner.rid));

@@ -134,7 +134,8 @@ pub fn update_row(
     values: &[Value],
 ) -> Result<(), Problem> {
     let shape = shape.base();
-    change(context, tx, shape, was, values, shape.plan().token, ("Modified", "updated"))
+    let change = RowChange { was, values, token: shape.plan().token, action: "Modified", event: "updated" };
+    change.write(context, tx, shape)
 }
 
 /// Writes the changed columns of a row, whatever its token: a change of state. Without a change, nothing is
@@ -160,7 +161,9 @@ pub fn update_unversioned(
             check_change(context, tx, base, was, values, "updated")?;
             write_columns(context, tx, base, was, values, None, None).map(drop)?;
         }
-        AuditAction::As(action, event) => change(context, tx, base, was, values, None, (action, event))?,
+        AuditAction::As(action, event) => {
+            RowChange { was, values, token: None, action, event }.write(context, tx, base)?;
+        }
     }
     confine_one(context, tx, shape, false, values)
 }
@@ -177,14 +180,15 @@ pub fn advance(
     shape: &Shape,
     was: &StoredRow,
     mut values: Vec<Value>,
-    action: (&'static str, &'static str),
+    action: &'static str,
+    event: &'static str,
 ) -> Result<(), Problem> {
     let base = shape.base();
     let token = base.plan().token;
     if let Some(value) = token.and_then(|index| values.get_mut(index)) {
         *value = context.new_token();
     }
-    change(context, tx, base, was, &values, token, action)?;
+    RowChange { was, values: &values, token, action, event }.write(context, tx, base)?;
     confine_one(context, tx, shape, false, &values)
 }
 
@@ -193,8 +197,10 @@ pub fn audit_state(
     context: &Context,
     tx: &mut Tx<'_>,
     shape: &Shape,
-    (was, values): (&StoredRow, &[Value]),
-    (action, event): (&'static str, &'static str),
+    was: &StoredRow,
+    values: &[Value],
+    action: &'static str,
+    event: &'static str,
 ) -> Result<(), Problem> {
     check_part(context, tx, shape, was)?;
     let person = person(context, tx, shape, &was.values, was.owner.as_ref())?;
@@ -227,42 +233,50 @@ fn confine_one(
     confine(context, tx, shape, std::iter::once(WrittenRow { base: String::new(), is_new, values }))
 }
 
-/// Writes the changed columns of a row, and the change's audit entry and event.
-fn change(
-    context: &Context,
-    tx: &mut Tx<'_>,
-    shape: &Shape,
-    was: &StoredRow,
-    values: &[Value],
+/// An audited change of a row.
+struct RowChange<'a> {
+    was: &'a StoredRow,
+    values: &'a [Value],
+    /// The index of the token, where the row must be unchanged since it was read.
     token: Option<usize>,
-    (action, event): (&'static str, &'static str),
-) -> Result<(), Problem> {
-    let values = &*with_setter(context, shape, Some(was), was.owner.as_ref(), values);
-    check_change(context, tx, shape, was, values, event)?;
-    let named = (event == "updated").then_some(shape.writes.name_change).flatten();
-    let event = named.and_then(|name| name(&was.values, values)).unwrap_or(event);
-    let number = next_number(context, was);
-    let (before, after) = (Placement::of(context, shape, &was.values), Placement::of(context, shape, values));
-    let moved = (before != after).then(|| context.app.audit_signer.number(context.now, number));
-    let last = moved.unwrap_or(number);
-    let changed = write_columns(context, tx, shape, was, values, token, Some(last))?;
-    let person = person(context, tx, shape, &was.values, was.owner.as_ref())?;
-    record(
-        context,
-        tx,
-        Entry {
-            number,
-            person,
-            shape,
-            values: &was.values,
-            action,
-            event,
-            original: Some(content(shape, &was.values)),
-            current: Some(content(shape, values)),
-            details: changed_members(changed.into_iter()),
-        },
-    )?;
-    moved.map_or(Ok(()), |number| record_move(context, tx, shape, values, number))
+    /// The action of the audit entry.
+    action: &'static str,
+    /// The name of the event.
+    event: &'static str,
+}
+
+impl RowChange<'_> {
+    /// Writes the changed columns, and the change's audit entry and event.
+    fn write(self, context: &Context, tx: &mut Tx<'_>, shape: &Shape) -> Result<(), Problem> {
+        let Self { was, values, token, action, event } = self;
+        let values = &*with_setter(context, shape, Some(was), was.owner.as_ref(), values);
+        check_change(context, tx, shape, was, values, event)?;
+        let named = (event == "updated").then_some(shape.writes.name_change).flatten();
+        let event = named.and_then(|name| name(&was.values, values)).unwrap_or(event);
+        let number = next_number(context, was);
+        let (before, after) =
+            (Placement::of(context, shape, &was.values), Placement::of(context, shape, values));
+        let moved = (before != after).then(|| context.app.audit_signer.number(context.now, number));
+        let last = moved.unwrap_or(number);
+        let changed = write_columns(context, tx, shape, was, values, token, Some(last))?;
+        let person = person(context, tx, shape, &was.values, was.owner.as_ref())?;
+        record(
+            context,
+            tx,
+            Entry {
+                number,
+                person,
+                shape,
+                values: &was.values,
+                action,
+                event,
+                original: Some(content(shape, &was.values)),
+                current: Some(content(shape, values)),
+                details: changed_members(changed.into_iter()),
+            },
+        )?;
+        moved.map_or(Ok(()), |number| record_move(context, tx, shape, values, number))
+    }
 }
 
 /// The number of the next audit entry of a row.

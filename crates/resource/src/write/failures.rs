@@ -231,7 +231,7 @@ pub fn find_duplicates(
             keys.push((*element, key));
         }
         if is_needed {
-            find_stored(writer.context, tx, (shape, owner), unique, &columns, &keys, failures)?;
+            find_stored(writer.context, tx, shape, owner, unique, &keys, failures)?;
         }
     }
     Ok(())
@@ -260,12 +260,13 @@ fn add_duplicate(shape: &Shape, unique: &Unique, element: usize, failures: &mut 
 fn find_stored(
     context: &Context,
     tx: &mut Tx<'_>,
-    (shape, owner): (&Shape, Option<&OwnerRow>),
+    shape: &Shape,
+    owner: Option<&OwnerRow>,
     unique: &Unique,
-    columns: &[(&str, usize)],
     keys: &[(usize, Vec<Value>)],
     failures: &mut Failures,
 ) -> Result<(), Problem> {
+    let columns = unique.columns();
     let Some((last, _)) = columns.last() else { return Ok(()) };
     let kinds: Vec<Kind> =
         columns.iter().filter_map(|(_, index)| shape.fields.get(*index)).map(|field| field.kind).collect();

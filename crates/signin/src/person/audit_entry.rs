@@ -15,5 +15,5 @@ pub fn audit_person(
 ) -> Result<(), Problem> {
     let context = context_of_person(&context.app, person, context.now);
     let row = load(&context, tx, &APPLICATION_USER, None, person.into())?;
-    audit_state(&context, tx, &APPLICATION_USER, (&row, row.values.as_slice()), ("Modified", event))
+    audit_state(&context, tx, &APPLICATION_USER, &row, &row.values, "Modified", event)
 }

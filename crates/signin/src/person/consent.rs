@@ -128,7 +128,7 @@ pub fn store(
         SignInConsent::PLATFORM_GIVEN_ON.set(&mut values, Some(context.now))?;
     }
     if let Some(was) = &before {
-        return advance(context, tx, &SIGN_IN_CONSENT, was, values, ("Modified", "updated"));
+        return advance(context, tx, &SIGN_IN_CONSENT, was, values, "Modified", "updated");
     }
     SignInConsent::CLIENT_APP_ID.set(&mut values, ClientAppId(application))?;
     SignInConsent::PLATFORM_USER_ID.set(&mut values, ApplicationUserId(person))?;

@@ -435,5 +435,5 @@ pub fn note_use(
 
 /// Records that there may be a copy of a passkey. The passkey does not change.
 fn suspect_clone(context: &Context, tx: &mut Tx<'_>, row: &StoredRow) -> Result<(), Problem> {
-    chancery_resource::audit_state(context, tx, &PASSKEY, (row, &row.values), ("Modified", "clone-suspected"))
+    chancery_resource::audit_state(context, tx, &PASSKEY, row, &row.values, "Modified", "clone-suspected")
 }

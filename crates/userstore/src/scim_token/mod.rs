@@ -184,6 +184,6 @@ fn resume(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
     }
     let mut values = was.values.clone();
     ScimToken::STOPPED_ON.set(&mut values, None)?;
-    advance(&call.context, tx, &SCIM_TOKEN, &was, values, ("Modified", "resumed"))?;
+    advance(&call.context, tx, &SCIM_TOKEN, &was, values, "Modified", "resumed")?;
     Ok(Answer::new(call.request.op.status))
 }

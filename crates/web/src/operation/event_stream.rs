@@ -5,7 +5,7 @@
 use std::{sync::Arc, time::Duration};
 
 use chancery_resource::{
-    EventCursor, Op, Part, Preconditions, Problem, Request, Tail,
+    EventCursor, Op, Part, Preconditions, Problem, Request, Tail, Viewer,
     feed::{CURSOR, EventQuery, MORE},
     streamed,
 };
@@ -203,12 +203,12 @@ impl Stream {
         if allowed.scope.store() != cursor.trail.max(0) {
             return None;
         }
-        let events = tail.after(&app.context, &app.store, (cursor, app.clock.now())).await?;
+        let events = tail.after(&app.context, &app.store, cursor, app.clock.now()).await?;
         // read after the events: rights of this epoch held when each of them was committed
         if app.store.epoch().await.ok()? != allowed.epoch {
             return None;
         }
-        let viewer = (&allowed.scope, allowed.caller.as_ref().map(|caller| caller.id));
+        let viewer = Viewer { scope: &allowed.scope, id: allowed.caller.as_ref().map(|caller| caller.id) };
         let (bytes, next) = streamed(&events, &self.event_query, viewer)?;
         let body = AnswerBody::Whole((!bytes.is_empty()).then(|| bytes.into()));
         Some(Chunk { body, next, has_more: false })

@@ -64,15 +64,27 @@ struct InFlight<'a> {
     completed: Completed,
 }
 
+/// Deliveries to be sent, in their order.
+pub struct Batch<'a> {
+    pub items: &'a [Waiting],
+    /// Whether those of one subject are sent one after another.
+    pub is_ordered: bool,
+    /// The subjects with a waiting delivery.
+    pub held: HashSet<String>,
+    /// The failures in a row so far.
+    pub failures: i64,
+}
+
 impl Deliveries {
-    /// Sends some of these, in their order; `held` are subjects with a waiting delivery, `failures` the failures in a row so far.
+    /// Sends some of these.
     pub(super) async fn send_deliveries(
         &self,
         row: &StoredRow,
-        items: &[Waiting],
-        (is_ordered, held): (bool, HashSet<String>),
-        (failures, now, pace): (i64, Timestamp, &mut Pace),
+        batch: Batch<'_>,
+        now: Timestamp,
+        pace: &mut Pace,
     ) -> Result<Completed, Problem> {
+        let Batch { items, is_ordered, held, failures } = batch;
         let signing = Signing::of(&self.app.context.master, row, now)?;
         let (sending, busy) = (JoinSet::new(), HashMap::new());
         let (completed, end) = (Completed::default(), Instant::now() + BATCH_TIME);

@@ -19,7 +19,11 @@ use chancery_webhook::{
 };
 use serde_json::json;
 
-use super::{Deliveries, DeliveryResult, Target, in_flight::Completed, settle::Progress};
+use super::{
+    Deliveries, DeliveryResult, Target,
+    in_flight::{Batch, Completed},
+    settle::Progress,
+};
 
 /// Events read at once.
 const BATCH: usize = 256;
@@ -125,13 +129,12 @@ impl Deliveries {
         let failures = plan.health.failures;
         // waiting deliveries go first; each of the due ones has another subject
         let pace = &mut progress.pace;
-        let due = self
-            .send_deliveries(&plan.row, &plan.due, (false, HashSet::new()), (failures, now, pace))
-            .await?;
+        let batch = Batch { items: &plan.due, is_ordered: false, held: HashSet::new(), failures };
+        let due = self.send_deliveries(&plan.row, batch, now, pace).await?;
         let failures = count_failures(failures, &due);
         let new = if failures < CIRCUIT || plan.due.is_empty() {
-            self.send_deliveries(&plan.row, &plan.new, (is_ordered, plan.held.clone()), (failures, now, pace))
-                .await?
+            let batch = Batch { items: &plan.new, is_ordered, held: plan.held.clone(), failures };
+            self.send_deliveries(&plan.row, batch, now, pace).await?
         } else {
             Completed::default()
         };
@@ -139,7 +142,7 @@ impl Deliveries {
             || plan.due.len() == DUE
             || plan.read.iter().any(|reading| reading.end.position < reading.placed);
         let ends = plan.read.iter().map(|reading| (reading.end.trail, reading.end.position)).collect();
-        let is_over = self.settle(target, plan, (due, new), progress).await?;
+        let is_over = self.settle(target, plan, due, new, progress).await?;
         Ok(if is_over {
             Next::Over
         } else if has_more {
@@ -196,8 +199,8 @@ impl Deliveries {
         let mut known = Vec::new();
         for reached in &progress.reached {
             let Some(Some(tail)) = progress.tails.get(&reached.trail) else { continue };
-            let at = (*reached, (self.now)());
-            if let Some(events) = tail.after(&self.app.context, &self.app.store, at).await {
+            let after = tail.after(&self.app.context, &self.app.store, *reached, (self.now)());
+            if let Some(events) = after.await {
                 known.push((*reached, events));
             }
         }
@@ -238,17 +241,10 @@ impl Plan {
             if left == 0 {
                 continue;
             }
-            let page = match self.known(reached, (&EventQuery::some(types.clone(), left), &within.scope)) {
+            let query = EventQuery::some(types.clone(), left);
+            let page = match self.known(reached, &query, &within.scope) {
                 Some(page) => page,
-                None => outgoing(
-                    &within,
-                    tx,
-                    (reached, &trail_state),
-                    &types,
-                    &EventSelection::All,
-                    left,
-                    actors,
-                )?,
+                None => outgoing(&within, tx, reached, &trail_state, &query, &EventSelection::All, actors)?,
             };
             let before = self.new.len();
             self.new.extend(page.0.iter().filter(|event| event.at.event > reader.since).map(Waiting::of));
@@ -263,10 +259,11 @@ impl Plan {
     fn known(
         &self,
         reached: EventCursor,
-        filter: (&EventQuery, &Scope),
+        query: &EventQuery,
+        scope: &Scope,
     ) -> Option<(Vec<Outgoing>, EventCursor)> {
         let (_, events) = self.known.iter().find(|(cursor, _)| *cursor == reached)?;
-        outgoing_of(events, filter)
+        outgoing_of(events, query, scope)
     }
 }
 

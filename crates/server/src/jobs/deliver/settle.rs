@@ -73,12 +73,13 @@ impl Deliveries {
         &self,
         target: Target,
         plan: Plan,
-        completed: (Completed, Completed),
+        due: Completed,
+        new: Completed,
         progress: &mut Progress,
     ) -> DeliveryResult<bool> {
         let now = (self.now)();
         let was = plan.health;
-        let mut settled = Settled::of(target, plan, completed, (progress, now));
+        let mut settled = Settled::of(target, plan, due, new, progress, now);
         let is_news = settled.health != was || !settled.is_progress_alone();
         // a clock that was set back is no reason to wait
         let is_noted = (0..NOTED).contains(&(now.0 - progress.noted_on)) && !self.is_stopping();
@@ -100,8 +101,10 @@ impl Settled {
     fn of(
         target: Target,
         plan: Plan,
-        (due, new): (Completed, Completed),
-        (progress, now): (&mut Progress, Timestamp),
+        due: Completed,
+        new: Completed,
+        progress: &mut Progress,
+        now: Timestamp,
     ) -> Self {
         progress.advance(&plan, new.upto);
         let mut health = plan.health;
@@ -212,7 +215,7 @@ impl Settled {
             let data = json!({ "name": name.as_str(), "url": url.as_str(), "since": since });
             send_notice(&sending, tx, Kind::SubscriptionDisabled, None, contact.as_str(), &data)?;
         }
-        advance(&context, tx, shape, &row, values, ("Modified", "disabled"))?;
+        advance(&context, tx, shape, &row, values, "Modified", "disabled")?;
         Ok::<_, Problem>(state::note_disabled(tx, id, now)?)
     }
 

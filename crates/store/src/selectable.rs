@@ -117,8 +117,8 @@ impl<'r, T: FromCell<'r>> FromCell<'r> for Option<T> {
 /// Declares a struct whose fields are read from the columns of a SELECT. Each field stands beside its SQL expression, so that no
 /// column is read by a position that the text of the statement has elsewhere.
 ///
-/// `COLUMNS` has the expressions for a statement, and `read` reads a row of it. With `from`, `SELECT` is the whole statement. The
-/// fields of a struct with a lifetime may borrow from the row.
+/// `COLUMNS` has the expressions for a statement, and `read` reads a row of it. With `from`, `SELECT` is the statement, or
+/// its beginning where a condition is added at run time. The fields of a struct with a lifetime may borrow from the row.
 ///
 /// ```
 /// use chancery_store::selectable;
@@ -160,7 +160,7 @@ macro_rules! selectable {
         $crate::selectable! { $(#[$meta])* $visibility struct $name $(<$row>)? { $($body)+ } }
 
         impl $(<$row>)? $name $(<$row>)? {
-            /// The statement that reads these rows.
+            /// The statement that reads these rows, or its beginning.
             $visibility const SELECT: &'static str =
                 concat!("SELECT ", $crate::selectable!(@columns $($body)+), " ", $from);
         }

@@ -31,6 +31,11 @@ pub fn sources(folder: &Path) -> Vec<(PathBuf, String)> {
     all
 }
 
+/// Asserts that no crate has a finding.
+pub fn assert_none(advice: &str, find: impl Fn(&Path, &str) -> Vec<String>) {
+    assert_counts_fall("", advice, find);
+}
+
 /// Asserts that each crate has at most as many findings as its line in a list, `crate<TAB>count`, allows; without a line, none.
 pub fn assert_counts_fall(list: &str, advice: &str, find: impl Fn(&Path, &str) -> Vec<String>) {
     let counts = list.lines().map(|line| line.split_once('\t').unwrap());

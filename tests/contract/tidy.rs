@@ -136,7 +136,7 @@ fn dependencies(manifest: &Table) -> Vec<String> {
 #[test]
 fn writes_of_cached_sign_in_data_advance_the_epoch() {
     let shapes = shapes();
-    for file in ["crates/signin/src/client_app/load.rs", "crates/management/src/claim_rule/in_force.rs"] {
+    for file in ["crates/signin/src/client_app/rows.rs", "crates/management/src/claim_rule/in_force.rs"] {
         let text = fs::read_to_string(root().join(file)).unwrap();
         let words: Vec<&str> = text
             .split(|one: char| !one.is_ascii_alphanumeric() && one != '_')

@@ -44,6 +44,15 @@ selectable! {
     }
 }
 
+selectable! {
+    /// A group that a user is in.
+    struct GroupOfUser(own) {
+        user: i64 = "m.{own}",
+        id: Uuid = "g.id",
+        name: String = "g.name",
+    }
+}
+
 /// The kind of rows that a statement returns.
 #[derive(Clone, Copy)]
 enum Related {
@@ -62,7 +71,8 @@ impl RelatedData {
             }
             Related::Group => {
                 self.links += 1;
-                self.groups.entry(row.int(0)?).or_default().push((row.id(1)?, row.text(2)?.to_owned()));
+                let GroupOfUser { user, id, name } = GroupOfUser::read(row)?;
+                self.groups.entry(user).or_default().push((id, name));
             }
         }
         Ok(())
@@ -140,7 +150,8 @@ fn statements(context: &Context, form: Form, numbers: &Sql, has_groups: bool) ->
     }
     if let Some(relation) = form.shape.relation(User::MEMBER_OF_GROUPS.name).filter(|_| has_groups) {
         let mut sql = begin(format!(
-            "SELECT m.{own}, g.id, g.name FROM {table} m JOIN {target} g ON g.rid = m.{other} WHERE m.{own} ",
+            "SELECT {columns} FROM {table} m JOIN {target} g ON g.rid = m.{other} WHERE m.{own} ",
+            columns = GroupOfUser::columns(relation.own),
             own = relation.own,
             other = relation.other,
             table = relation.table,

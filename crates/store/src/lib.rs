@@ -9,6 +9,7 @@ mod connection;
 pub mod copy;
 mod error;
 mod figure;
+mod from_cell;
 mod guard;
 mod health;
 mod job;
@@ -34,6 +35,7 @@ use std::{
 pub use connection::EPOCH;
 pub use error::Error;
 pub use figure::{Figure, FigureSource, FigureUnit};
+pub use from_cell::FromCell;
 pub use guard::{on_panic, report_panic};
 pub use health::Health;
 pub use location::DatabaseLocation;
@@ -41,7 +43,6 @@ pub use migrate::{
     FLOOR, KEY_ROOT, READ_FLOOR, checksums as migration_checksums, refusal_below, schema_version,
 };
 pub use row::Row;
-pub use selectable::FromCell;
 pub use state::{StateTable, Write};
 pub use tx::Tx;
 

@@ -136,18 +136,19 @@ pub fn change(
 
 selectable! {
     /// A member of a set.
-    struct Member {
+    struct Member<'r>(name) {
         rid: i64 = "o.rid",
         id: Uuid = "o.id",
+        name: Option<&'r str> = "o.{name}",
     }
 }
 
-/// The statement for members within the directory's reach, after a row number; `columns` follow those of [`Member`].
-fn select(call: &Call, relation: &MemberRelation, row: &StoredRow, columns: &str, after: i64) -> Sql {
+/// The statement for members within the directory's reach, after a row number.
+fn select(call: &Call, relation: &MemberRelation, row: &StoredRow, after: i64) -> Sql {
     let Relation { table, own, other, target, .. } = relation.relation;
     let mut sql = Sql::new(format!(
-        "SELECT {}{columns} FROM {table} m JOIN {} o ON o.rid = m.{other} WHERE m.{own} = ",
-        Member::COLUMNS,
+        "SELECT {} FROM {table} m JOIN {} o ON o.rid = m.{other} WHERE m.{own} = ",
+        Member::columns(name_of(relation)),
         target.table
     ));
     sql.add_bound(row.rid);
@@ -172,11 +173,11 @@ fn all(
     let (mut members, mut after) = (Vec::new(), 0);
     loop {
         let before = members.len();
-        let sql = select(call, relation, row, "", after);
+        let sql = select(call, relation, row, after);
         tx.query(&sql.text, &sql.parameters, |row| {
-            let Member { rid, id } = Member::read(row)?;
-            after = rid;
-            members.push(id);
+            let member = Member::read(row)?;
+            after = member.rid;
+            members.push(member.id);
             Ok(())
         })?;
         if members.len() - before < CHUNK {
@@ -198,11 +199,11 @@ pub fn write(
         let mut after = 0;
         loop {
             let mut chunk = Vec::new();
-            let sql = select(call, &relation, row, name_of(&relation), after);
+            let sql = select(call, &relation, row, after);
             tx.query(&sql.text, &sql.parameters, |row| {
-                let Member { rid, id } = Member::read(row)?;
+                let Member { rid, id, name } = Member::read(row)?;
                 after = rid;
-                chunk.push((id, row.optional_text(2)?.unwrap_or_default()));
+                chunk.push((id, name.unwrap_or_default().to_owned()));
                 Ok(())
             })?;
             for (id, name) in &chunk {
@@ -233,8 +234,8 @@ pub fn write(
 /// The column of a member's display name.
 fn name_of(relation: &MemberRelation) -> &'static str {
     match (relation.members.target, relation.members.is_of_users()) {
-        (Target::Store, true) => ", o.login_name",
-        (Target::Provider, true) => ", o.user_name",
-        (_, false) => ", o.name",
+        (Target::Store, true) => "login_name",
+        (Target::Provider, true) => "user_name",
+        (_, false) => "name",
     }
 }

@@ -1,13 +1,13 @@
 //! Sign-in records: the results of attempts by known persons. Attempts with unknown names write no rows. Failed
 //! attempts of a person from one address are one record an hour with a counter.
 
-use std::fmt::Write as _;
+use std::iter;
 
 use chancery_flow::NotAdmitted;
 use chancery_management::sign_in::record::associated_data;
-use chancery_record::Value;
+use chancery_record::{Timestamp, Value};
 use chancery_resource::settings::{Options, Setting, Span, TenantOption};
-use chancery_resource::{Context, PersonKey, Problem, SignInEvent, StateTable, Tx};
+use chancery_resource::{Context, PersonKey, Problem, SignInEvent, StateTable, Tx, selectable};
 use chancery_userstore::password::write_for_unknown_user;
 use uuid::Uuid;
 
@@ -216,6 +216,15 @@ impl Counted {
         let address = record.origin.map_or("none", |origin| origin.address.as_str());
         Self { digest: digest(address), overflow: digest("others") }
     }
+
+    /// The parameters of [`EarlierAttempts::SELECT`].
+    fn parameters(&self, person: Uuid, now: Timestamp) -> Vec<Value> {
+        // ids begin with their creation time
+        let milliseconds = u64::try_from(now.0 - HOUR).unwrap_or(0);
+        let hour_ago = uuid::Builder::from_unix_timestamp_millis(milliseconds, &[0; 10]).into_uuid();
+        let (digest, overflow) = (self.digest.clone(), self.overflow.clone());
+        vec![digest.into(), overflow.into(), now.0.into(), person.into(), hour_ago.into(), MAX_RECENT.into()]
+    }
 }
 
 /// The data from which a record is written.
@@ -235,45 +244,50 @@ struct RecordContext {
     recent: i64,
 }
 
+selectable! {
+    /// The person of a record, and the retention at the tenant.
+    struct PersonAndTenant<'r> from "FROM application_user u WHERE u.id = ?1" {
+        key: &'r [u8] = "u.audit_key",
+        retention: Option<String> =
+            "(SELECT o.value FROM option_value o WHERE o.apply_to_tenant_id = ?2 AND o.name = ?3)",
+        subscription: Option<Uuid> = "(SELECT t.subscription_id FROM tenant t WHERE t.id = ?2)",
+    }
+}
+
+selectable! {
+    /// The records of the last hour that count failed attempts.
+    struct EarlierAttempts from "" {
+        record: Option<Uuid> = "(SELECT a.record_id FROM sign_in_attempt a WHERE a.digest = ?1 AND a.expires_on > ?3)",
+        overflow: Option<Uuid> = "(SELECT a.record_id FROM sign_in_attempt a WHERE a.digest = ?2 AND a.expires_on > ?3)",
+        recent: i64 =
+            "(SELECT count(*) FROM (SELECT 1 FROM sign_in_record r WHERE r.person_id = ?4 AND r.id > ?5 LIMIT ?6) lately)",
+    }
+}
+
 fn about(
     context: &Context,
     tx: &mut Tx<'_>,
     record: &SignInRecord<'_>,
     counted: Option<&Counted>,
 ) -> Result<RecordContext, Problem> {
-    let plain = "SELECT u.audit_key, (SELECT o.value FROM option_value o WHERE o.apply_to_tenant_id = ?2 \
-        AND o.name = ?3), (SELECT t.subscription_id FROM tenant t WHERE t.id = ?2)";
-    let (person, now) = (record.person, context.now);
-    let mut parameters = vec![person.into(), record.tenant.into(), RETENTION.name().into()];
-    let mut text = plain.to_owned();
-    if let Some(counted) = counted {
-        // ids begin with their creation time
-        let milliseconds = u64::try_from(now.0 - HOUR).unwrap_or(0);
-        let hour_ago = uuid::Builder::from_unix_timestamp_millis(milliseconds, &[0; 10]).into_uuid();
-        let (digest, overflow) = (counted.digest.clone(), counted.overflow.clone());
-        parameters.extend([digest.into(), overflow.into(), now.0.into(), hour_ago.into()]);
-        let _ = write!(
-            text,
-            ", (SELECT a.record_id FROM sign_in_attempt a WHERE a.digest = ?4 AND a.expires_on > ?6), \
-             (SELECT a.record_id FROM sign_in_attempt a WHERE a.digest = ?5 AND a.expires_on > ?6), \
-             (SELECT count(*) FROM (SELECT 1 FROM sign_in_record r WHERE r.person_id = ?1 AND r.id > ?7 \
-             LIMIT {MAX_RECENT}) lately)"
-        );
-    }
-    text.push_str(" FROM application_user u WHERE u.id = ?1");
-    let existing = tx.one(&text, &parameters, |row| {
-        let mut about = RecordContext {
-            key: PersonKey::open(&context.app.master, person, row.bytes(0)?),
-            subscription: row.optional_id(2)?,
-            ..RecordContext::default()
-        };
-        if counted.is_some() {
-            (about.record, about.overflow, about.recent) =
-                (row.optional_id(3)?, row.optional_id(4)?, row.int(5)?);
+    let person = record.person;
+    let key = [person.into(), record.tenant.into(), RETENTION.name().into()];
+    let attempts = counted.map(|counted| counted.parameters(person, context.now));
+    let attempts = attempts.iter().map(|parameters| (EarlierAttempts::SELECT, parameters.as_slice()));
+    let statements: Vec<_> = iter::once((PersonAndTenant::SELECT, &key[..])).chain(attempts).collect();
+    let (mut about, mut set) = (RecordContext::default(), None);
+    tx.query_all(&statements, &mut |index, row| {
+        if index == 0 {
+            let PersonAndTenant { key, retention, subscription } = PersonAndTenant::read(row)?;
+            about.key = PersonKey::open(&context.app.master, person, key);
+            about.subscription = subscription;
+            set = retention;
+        } else {
+            let EarlierAttempts { record, overflow, recent } = EarlierAttempts::read(row)?;
+            (about.record, about.overflow, about.recent) = (record, overflow, recent);
         }
-        Ok((about, row.optional_text(1)?))
+        Ok(())
     })?;
-    let (about, set) = existing.unwrap_or_default();
     let own = set.map(|value| (RETENTION.name().to_owned(), value)).into_iter().collect();
     Ok(RecordContext { retention: Options::<TenantOption>::new(own).get(RETENTION), ..about })
 }

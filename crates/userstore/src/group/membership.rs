@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 
 use chancery_record::Value;
-use chancery_resource::{Answer, Call, NewLinks, Problem, Sql, Tx, find_row, list_where};
+use chancery_resource::{Answer, Call, NewLinks, Problem, Sql, Tx, find_row, list_where, selectable};
 
 use super::GROUP;
 use crate::user::USER;
@@ -34,6 +34,14 @@ enum Direction {
 /// The groups reachable from some groups, themselves included, each with the length of the longest path.
 type Reached = Vec<(i64, i64)>;
 
+selectable! {
+    /// A group, and one of its parents or members, if it has any.
+    struct Edge(far) {
+        group: i64 = "r.rid",
+        adjacent: Option<i64> = "e.{far}",
+    }
+}
+
 fn reach(tx: &mut Tx<'_>, from: &[i64], direction: Direction) -> Result<Reached, Problem> {
     let (near, far) = match direction {
         Direction::Up => ("child_rid", "parent_rid"),
@@ -46,13 +54,12 @@ fn reach(tx: &mut Tx<'_>, from: &[i64], direction: Direction) -> Result<Reached,
         sql.add_list(chunk.iter().copied().map(Value::Int));
         sql.add(&format!(
             " UNION SELECT e.{far} FROM group_edge e JOIN reached r ON e.{near} = r.rid) \
-             SELECT r.rid, e.{far} FROM reached r LEFT JOIN group_edge e ON e.{near} = r.rid"
+             SELECT {} FROM reached r LEFT JOIN group_edge e ON e.{near} = r.rid",
+            Edge::columns(far)
         ));
         tx.query(&sql.text, &sql.parameters, |row| {
-            let next = links.entry(row.int(0)?).or_default();
-            if !row.is_null(1)? {
-                next.insert(row.int(1)?);
-            }
+            let edge = Edge::read(row)?;
+            links.entry(edge.group).or_default().extend(edge.adjacent);
             Ok(())
         })?;
     }

@@ -6,7 +6,7 @@ use std::collections::{HashMap, HashSet};
 
 use chancery_record::{Field, Value, fold};
 use chancery_resource::{
-    Context, LIST, Problem, ProblemKind, ProposedRow, Sql, StateTable, Tx, Violation, Writer,
+    Context, LIST, Problem, ProblemKind, ProposedRow, Sql, StateTable, Tx, Violation, Writer, selectable,
 };
 
 use super::User;
@@ -156,6 +156,14 @@ fn conflicts_in_batch(rule: Rule, claims: &[Claim], mut unchanged: UnchangedValu
     conflicting
 }
 
+selectable! {
+    /// A claimed value that a stored user has.
+    struct StoredAddress<'r>(column) {
+        user: i64 = "t.rid",
+        key: &'r str = "t.{column}_key",
+    }
+}
+
 /// Calls `on_match` with each claimed value that another stored user has.
 fn find_stored(
     context: &Context,
@@ -166,7 +174,8 @@ fn find_stored(
 ) -> Result<(), Problem> {
     let statements = Member::ALL.map(|member| {
         let column = member.field().column;
-        let mut sql = Sql::new(format!("SELECT t.rid, t.{column}_key FROM user_account t WHERE t.store = "))
+        let columns = StoredAddress::columns(column);
+        let mut sql = Sql::new(format!("SELECT {columns} FROM user_account t WHERE t.store = "))
             .bind(context.scope.store())
             .push(&format!(" AND t.{column}_key IN "));
         sql.add_list(claims.iter().map(|claim| Value::Text(claim.key.clone())));
@@ -175,8 +184,9 @@ fn find_stored(
     let statements: Vec<_> =
         statements.iter().map(|sql| (sql.text.as_str(), sql.parameters.as_slice())).collect();
     tx.query_all(&statements, &mut |index, row| {
-        if let (Some(member), false) = (Member::ALL.get(index), own.contains(&row.int(0)?)) {
-            on_match(*member, row.text(1)?);
+        let stored = StoredAddress::read(row)?;
+        if let (Some(member), false) = (Member::ALL.get(index), own.contains(&stored.user)) {
+            on_match(*member, stored.key);
         }
         Ok(())
     })?;

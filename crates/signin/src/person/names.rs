@@ -7,7 +7,10 @@ use chancery_resource::{Sql, StoreError, Tx};
 use chancery_store::selectable;
 use uuid::Uuid;
 
-use super::{IdentityKey, user_subject::UserSubject};
+use super::{
+    IdentityKey,
+    user_subject::{StoreIdentity, UserSubject, store_identity},
+};
 
 /// The names of a person.
 #[derive(Clone, Debug, Default)]
@@ -109,20 +112,12 @@ pub fn names_of(tx: &mut Tx<'_>, sessions: &[NameQuery]) -> Result<HashMap<Uuid,
     Ok(named.collect())
 }
 
-selectable! {
-    /// The person's identity at the instance.
-    struct StoreIdentity from "FROM application_user a \
-        JOIN application_identity i ON i.application_user_rid = a.rid JOIN idp_instance o ON o.id = i.idp_instance_id \
-        WHERE a.id = ?1 AND i.idp_instance_id = ?2" {
-        subject: UserSubject = "i.subject",
-        store: i64 = "o.rid",
-    }
-}
-
 /// The language of a person in the user store by which the person signed in.
 pub fn locale_of(tx: &mut Tx<'_>, person: Uuid, instance: Uuid) -> Result<Option<String>, StoreError> {
-    let identity = tx.one(StoreIdentity::SELECT, &[person.into(), instance.into()], StoreIdentity::read)?;
-    let Some(StoreIdentity { subject: UserSubject(Some(user)), store }) = identity else { return Ok(None) };
+    let identity = store_identity(tx, person, instance)?;
+    let Some(StoreIdentity { subject: UserSubject(Some(user)), store, .. }) = identity else {
+        return Ok(None);
+    };
     let text = "SELECT locale FROM user_account WHERE store = ?1 AND id = ?2 AND quarantined_on IS NULL";
     Ok(tx.one(text, &[store.into(), user.into()], |row| row.optional_text(0))?.flatten())
 }

@@ -5,7 +5,7 @@ use chancery_resource::{StoreError, Tx};
 use chancery_store::selectable;
 use uuid::Uuid;
 
-use super::user_subject::UserSubject;
+use super::user_subject::{StoreIdentity, UserSubject, store_identity};
 
 /// The person's user in the user store of a sign-in, with passkeys.
 #[derive(Clone, Debug, Default)]
@@ -31,20 +31,9 @@ selectable! {
     }
 }
 
-selectable! {
-    /// The person's identity at the instance.
-    struct StoreIdentity from "FROM application_user a \
-        JOIN application_identity i ON i.application_user_rid = a.rid JOIN idp_instance o ON o.id = i.idp_instance_id \
-        WHERE a.id = ?1 AND i.idp_instance_id = ?2" {
-        subject: UserSubject = "i.subject",
-        store: i64 = "o.rid",
-        store_name: String = "o.name",
-    }
-}
-
 /// The user of a person in a user store; `None` if the instance is none.
 pub fn own_user(tx: &mut Tx<'_>, person: Uuid, instance: Uuid) -> Result<Option<OwnUser>, StoreError> {
-    let identity = tx.one(StoreIdentity::SELECT, &[person.into(), instance.into()], StoreIdentity::read)?;
+    let identity = store_identity(tx, person, instance)?;
     let Some(StoreIdentity { subject: UserSubject(Some(id)), store, store_name }) = identity else {
         return Ok(None);
     };

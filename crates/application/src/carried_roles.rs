@@ -11,7 +11,7 @@ use chancery_resource::{
 use uuid::Uuid;
 
 use crate::{
-    granted_role::{Granted, LINEAGE, RoleGroups, granted_role},
+    granted_role::{Granted, LINEAGE, RoleById, RoleBySubject, RoleGroups},
     role_carriers::RoleCarriers,
 };
 
@@ -73,20 +73,6 @@ fn find(
     Ok(found)
 }
 
-granted_role! {
-    /// A role of a platform user.
-    struct PersonRole {
-        person: Uuid = "r.principal_id",
-    }
-}
-
-granted_role! {
-    /// A role of a platform user as a member of a group.
-    struct MemberRole {
-        person: Uuid = "u.id",
-    }
-}
-
 selectable! {
     /// An identity of a platform user at a user store.
     struct StoreIdentity<'r> from "FROM application_user u \
@@ -106,7 +92,7 @@ pub fn of_people(tx: &mut Tx<'_>, people: &[Uuid]) -> Result<Vec<CarriedRole>, P
         sql.add(" IN ");
         sql.add_list(people.iter().copied().map(Value::Id));
     };
-    let columns = PersonRole::COLUMNS;
+    let columns = RoleById::columns("r.principal_id");
     let mut assigned = Sql::new(format!("SELECT {columns} FROM role_assignment r {LINEAGE} WHERE "));
     named(&mut assigned, "r.principal_id");
     assigned.add(" AND r.principal_type = 'PlatformUser'");
@@ -116,28 +102,22 @@ pub fn of_people(tx: &mut Tx<'_>, people: &[Uuid]) -> Result<Vec<CarriedRole>, P
         "SELECT {} FROM application_user u JOIN application_group_member m ON m.application_user_rid = u.rid \
          JOIN application_group p ON p.rid = m.application_group_rid \
          JOIN role_assignment r ON r.principal_id = p.id AND r.principal_type = 'PlatformGroup' {LINEAGE} WHERE ",
-        MemberRole::COLUMNS
+        RoleById::columns("u.id")
     ));
     named(&mut provisioned, "u.id");
     let statements =
         [&assigned, &identities, &provisioned].map(|sql| (sql.text.as_str(), sql.parameters.as_slice()));
     let (mut found, mut stores) = (Vec::new(), OtherIdentities::new());
-    tx.query_all(&statements, &mut |index, row| match index {
-        0 => {
-            let row = PersonRole::read(row)?;
-            carry(row.person, &[row.granted()], &mut found)
+    tx.query_all(&statements, &mut |index, row| {
+        if index != 1 {
+            let row = RoleById::read(row)?;
+            return carry(row.carrier, &[row.granted()], &mut found);
         }
-        1 => {
-            let StoreIdentity { person, store, subject } = StoreIdentity::read(row)?;
-            if let Ok(other_id) = Uuid::try_parse(subject) {
-                stores.entry(store).or_default().entry(other_id).or_default().push(person);
-            }
-            Ok(())
+        let StoreIdentity { person, store, subject } = StoreIdentity::read(row)?;
+        if let Ok(other_id) = Uuid::try_parse(subject) {
+            stores.entry(store).or_default().entry(other_id).or_default().push(person);
         }
-        _ => {
-            let row = MemberRole::read(row)?;
-            carry(row.person, &[row.granted()], &mut found)
-        }
+        Ok(())
     })?;
     for (instance, rows) in stores {
         let groups = role_groups(tx, instance)?;
@@ -256,14 +236,6 @@ fn roles_of_identities(
     Ok(other_identities)
 }
 
-granted_role! {
-    /// A role of a user or a group of a store.
-    struct SubjectRole {
-        /// The id of the user or the group.
-        subject: &'r str = "i.subject",
-    }
-}
-
 selectable! {
     /// Another identity of a user of a store.
     struct OtherIdentity<'r> from "FROM application_identity i \
@@ -293,7 +265,7 @@ fn direct_roles(
         "SELECT {} FROM application_identity i JOIN application_user u ON u.rid = i.application_user_rid \
          JOIN role_assignment r ON r.principal_id = u.id AND r.principal_type = 'PlatformUser' {LINEAGE} \
          WHERE i.idp_instance_id = ",
-        SubjectRole::COLUMNS
+        RoleBySubject::COLUMNS
     )));
     let others = subjects(Sql::new(OtherIdentity::SELECT));
     let provisioned = subjects(Sql::new(format!(
@@ -302,7 +274,7 @@ fn direct_roles(
          JOIN application_group p ON p.rid = m.application_group_rid \
          JOIN role_assignment r ON r.principal_id = p.id AND r.principal_type = 'PlatformGroup' {LINEAGE} \
          WHERE i.idp_instance_id = ",
-        SubjectRole::COLUMNS
+        RoleBySubject::COLUMNS
     )));
     let granted = granted_to_groups(instance);
     let statements = [&assigned, &provisioned, &others, &granted]
@@ -316,7 +288,7 @@ fn direct_roles(
             }
             return Ok(());
         }
-        let row = SubjectRole::read(row)?;
+        let row = RoleBySubject::read(row)?;
         let Ok(id) = Uuid::try_parse(row.subject) else { return Ok(()) };
         if index == 3 {
             groups.entry(id).or_default().push(row.granted());
@@ -334,7 +306,7 @@ fn granted_to_groups(instance: Uuid) -> Sql {
          JOIN application_group p ON p.rid = i.application_group_rid \
          JOIN role_assignment r ON r.principal_id = p.id AND r.principal_type = 'PlatformGroup' {LINEAGE} \
          WHERE i.idp_instance_id = ",
-        SubjectRole::COLUMNS
+        RoleBySubject::COLUMNS
     ))
     .bind(instance)
 }
@@ -344,7 +316,7 @@ fn role_groups(tx: &mut Tx<'_>, instance: Uuid) -> Result<RoleGroups, StoreError
     let sql = granted_to_groups(instance);
     let mut groups = RoleGroups::new();
     tx.query(&sql.text, &sql.parameters, |row| {
-        let row = SubjectRole::read(row)?;
+        let row = RoleBySubject::read(row)?;
         if let Ok(group) = Uuid::try_parse(row.subject) {
             groups.entry(group).or_default().push(row.granted());
         }

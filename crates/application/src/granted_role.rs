@@ -16,15 +16,16 @@ pub type Granted = Option<(RoleType, Lineage)>;
 /// Groups of a store that were granted roles.
 pub type RoleGroups = HashMap<Uuid, Vec<Granted>>;
 
-/// Declares the row of a role assignment `r`: the given columns, which say who has the role, then the role and the lineage of its
-/// target by [`LINEAGE`].
+/// Declares a row of a role assignment `r`: the given columns, which say who has the role, then the role and the lineage of its target
+/// by [`LINEAGE`].
 macro_rules! granted_role {
-    ($(#[$meta:meta])* struct $name:ident { $($carrier:tt)+ }) => {
-        chancery_resource::selectable! {
+    ($(#[$meta:meta])* $name:ident $(($part:ident))? { $($carrier:tt)+ }) => {
+        selectable! {
             $(#[$meta])*
-            struct $name<'r> {
+            pub struct $name<'r> $(($part))? {
                 $($carrier)+
-                role: &'r str = "r.role_type",
+                /// The role's name.
+                pub role: &'r str = "r.role_type",
                 customer: Option<Uuid> = "COALESCE(r.apply_to_customer_id, y.customer_id)",
                 subscription: Option<Uuid> = "y.id",
                 tenant: Option<Uuid> = "r.apply_to_tenant_id",
@@ -34,15 +35,39 @@ macro_rules! granted_role {
 
         impl $name<'_> {
             /// The role with the lineage of its target; `None` if it is unknown.
-            fn granted(&self) -> $crate::granted_role::Granted {
+            pub fn granted(&self) -> Granted {
                 let Self { customer, subscription, tenant, instance, .. } = *self;
-                let lineage = chancery_resource::Lineage { customer, subscription, tenant, instance };
-                chancery_resource::RoleType::of(self.role).map(|role| (role, lineage))
+                RoleType::of(self.role).map(|role| (role, Lineage { customer, subscription, tenant, instance }))
             }
         }
     };
 }
-pub(crate) use granted_role;
+
+granted_role! {
+    /// A role by the id of who has it.
+    RoleById(carrier) {
+        /// The id, as the statement names it.
+        pub carrier: Uuid = "{carrier}",
+    }
+}
+
+granted_role! {
+    /// A role of a user or a group of a known store.
+    RoleBySubject {
+        /// The id of the user or the group.
+        pub subject: &'r str = "i.subject",
+    }
+}
+
+granted_role! {
+    /// A role of a group of a store.
+    StoreGroupRole {
+        /// The store.
+        pub store: Uuid = "i.idp_instance_id",
+        /// The id of the group.
+        pub subject: &'r str = "i.subject",
+    }
+}
 
 selectable! {
     /// A subscription.

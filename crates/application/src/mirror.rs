@@ -64,12 +64,11 @@ pub struct Identity {
 
 selectable! {
     /// An identity as it is stored.
-    struct StoredIdentity<'r> {
+    struct StoredIdentity<'r>(owner) {
         rid: i64 = "rid",
         subject: &'r str = "subject",
         issuer: String = "issuer",
         status: &'r str = "lifecycle_status",
-        /// Stands for the column of the relation.
         owner: i64 = "{owner}",
     }
 }
@@ -126,7 +125,7 @@ impl Mirror {
         let mut store =
             Sql::new(format!("SELECT id, {columns}, {hidden} FROM {} WHERE store = ", from.table))
                 .bind(mirrored_store.store);
-        let columns = StoredIdentity::COLUMNS.replace("{owner}", identities.own);
+        let columns = StoredIdentity::columns(identities.own);
         let mut mirrored =
             Sql::new(format!("SELECT {columns} FROM {} WHERE idp_instance_id = ", identities.table))
                 .bind(mirrored_store.instance);

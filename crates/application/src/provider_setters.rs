@@ -154,12 +154,10 @@ const AUDITED_AREAS: [(&str, &[&str]); 3] = [
 
 selectable! {
     /// An option or a certificate of an instance, by which the instance is set up.
-    struct SettingItem from "FROM (SELECT 1 AS area, o.id AS id FROM option_value o WHERE o.apply_to_idp_instance_id = ?1 \
-        UNION ALL SELECT 2, c.id FROM idp_instance i JOIN idp_instance_cert_store l ON l.idp_instance_rid = i.rid \
-        JOIN cert_store c ON c.rid = l.cert_store_rid WHERE i.id = ?1) AS item" {
+    struct SettingItem(area, id) {
         /// The place of its area in [`AUDITED_AREAS`].
-        area: i64 = "area",
-        id: Uuid = "id",
+        area: i64 = "{area}",
+        id: Uuid = "{id}",
     }
 }
 
@@ -177,7 +175,14 @@ selectable! {
 /// The actors who created an instance, or changed its settings or certificates, each with the last time.
 fn setters(tx: &mut Tx<'_>, instance: Uuid) -> Result<Vec<(Uuid, Timestamp)>, StoreError> {
     let mut items: [Vec<Value>; 3] = [vec![instance.to_string().into()], Vec::new(), Vec::new()];
-    tx.query(SettingItem::SELECT, &[instance.into()], |row| {
+    let text = format!(
+        "SELECT {} FROM option_value o WHERE o.apply_to_idp_instance_id = ?1 \
+         UNION ALL SELECT {} FROM idp_instance i JOIN idp_instance_cert_store l ON l.idp_instance_rid = i.rid \
+         JOIN cert_store c ON c.rid = l.cert_store_rid WHERE i.id = ?1",
+        SettingItem::columns("1", "o.id"),
+        SettingItem::columns("2", "c.id")
+    );
+    tx.query(&text, &[instance.into()], |row| {
         let SettingItem { area, id } = SettingItem::read(row)?;
         if let Some(items) = items.get_mut(usize::try_from(area).unwrap_or_default()) {
             items.push(id.to_string().into());

@@ -8,7 +8,7 @@ use chancery_record::Value;
 use chancery_resource::{Context, LIST, StoreError, Tx};
 use uuid::Uuid;
 
-use crate::granted_role::{Granted, LINEAGE, RoleGroups, granted_role};
+use crate::granted_role::{Granted, LINEAGE, RoleById, RoleGroups, StoreGroupRole};
 
 /// The maximum number of cached assignments. Beyond it, each transaction looks up the roles of its people: reading all
 /// assignments for each epoch would take longer.
@@ -23,22 +23,6 @@ pub struct RoleCarriers {
     groups: HashMap<Uuid, RoleGroups>,
     /// Platform groups that a directory provisions.
     provisioned: RoleGroups,
-}
-
-granted_role! {
-    /// A role of a platform user or a platform group.
-    struct PrincipalRole {
-        principal: Uuid = "r.principal_id",
-    }
-}
-
-granted_role! {
-    /// A role of a platform group that is a group of a user store.
-    struct StoreGroupRole {
-        store: Uuid = "i.idp_instance_id",
-        /// The id of the group in the store.
-        subject: &'r str = "i.subject",
-    }
 }
 
 impl RoleCarriers {
@@ -67,7 +51,7 @@ impl RoleCarriers {
         }
         let people = format!(
             "SELECT {} FROM role_assignment r {LINEAGE} WHERE r.principal_type = 'PlatformUser'",
-            PrincipalRole::COLUMNS
+            RoleById::columns("r.principal_id")
         );
         // CROSS JOIN: SQLite begins with the assignments
         let groups = format!(
@@ -81,7 +65,7 @@ impl RoleCarriers {
             "SELECT {} FROM role_assignment r CROSS JOIN application_group p {LINEAGE} \
              WHERE r.principal_type = 'PlatformGroup' AND p.id = r.principal_id \
              AND NOT EXISTS (SELECT 1 FROM application_group_identity i WHERE i.application_group_rid = p.rid)",
-            PrincipalRole::COLUMNS
+            RoleById::columns("r.principal_id")
         );
         let (mut carriers, mut unknown) = (Self::default(), None);
         let statements: [(&str, &[Value]); 3] = [(&people, &[]), (&groups, &[]), (&provisioned, &[])];
@@ -94,10 +78,10 @@ impl RoleCarriers {
                 }
                 (row.role, granted)
             } else {
-                let row = PrincipalRole::read(row)?;
+                let row = RoleById::read(row)?;
                 let granted = row.granted();
                 let carriers = if index == 0 { &mut carriers.people } else { &mut carriers.provisioned };
-                carriers.entry(row.principal).or_default().push(granted);
+                carriers.entry(row.carrier).or_default().push(granted);
                 (row.role, granted)
             };
             if granted.is_none() {

@@ -258,37 +258,56 @@ fn identities(tx: &mut Tx<'_>, people: &[Uuid]) -> Result<Vec<SetCredential>, St
 }
 
 selectable! {
-    /// A credential of a user of a store that another actor set. The queries of [`KINDS`] name the columns.
-    struct CredentialOfUser {
-        user: Uuid = "user_id",
-        credential: Option<Uuid> = "credential_id",
-        set_by: Uuid = "set_by",
-        set_on: Option<Timestamp> = "set_on",
+    /// A credential of a user of a store that another actor set.
+    struct CredentialOfUser(credential, set_by, set_on) {
+        user: Uuid = "u.id",
+        credential: Option<Uuid> = "{credential}",
+        set_by: Uuid = "{set_by}",
+        set_on: Option<Timestamp> = "{set_on}",
     }
 }
 
-/// The kinds of credentials of a user of a store with their queries.
-const KINDS: [(CredentialKind, &str); 4] = [
-    (
-        CredentialKind::Password,
-        "SELECT u.id AS user_id, NULL AS credential_id, p.set_by AS set_by, p.changed_on AS set_on \
-         FROM user_account u JOIN user_password p ON p.user_rid = u.rid WHERE p.set_by IS NOT NULL",
-    ),
-    (
-        CredentialKind::Address,
-        "SELECT u.id AS user_id, NULL AS credential_id, u.address_set_by AS set_by, NULL AS set_on \
-         FROM user_account u WHERE u.address_set_by IS NOT NULL",
-    ),
-    (
-        CredentialKind::Passkey,
-        "SELECT u.id AS user_id, c.id AS credential_id, c.set_by AS set_by, c.created_on AS set_on \
-         FROM user_account u JOIN passkey_credential c ON c.user_rid = u.rid WHERE c.set_by IS NOT NULL",
-    ),
-    (
-        CredentialKind::Contact,
-        "SELECT u.id AS user_id, c.id AS credential_id, c.set_by AS set_by, c.created_on AS set_on \
-         FROM user_account u JOIN security_contact c ON c.user_rid = u.rid WHERE c.set_by IS NOT NULL",
-    ),
+/// Where the credentials of a kind are found.
+#[derive(Clone, Copy)]
+struct CredentialSource {
+    kind: CredentialKind,
+    /// The expressions of [`CredentialOfUser`].
+    credential: &'static str,
+    set_by: &'static str,
+    set_on: &'static str,
+    /// What joins the table of the user `u`.
+    join: &'static str,
+}
+
+const SOURCES: [CredentialSource; 4] = [
+    CredentialSource {
+        kind: CredentialKind::Password,
+        credential: "NULL",
+        set_by: "p.set_by",
+        set_on: "p.changed_on",
+        join: " JOIN user_password p ON p.user_rid = u.rid",
+    },
+    CredentialSource {
+        kind: CredentialKind::Address,
+        credential: "NULL",
+        set_by: "u.address_set_by",
+        set_on: "NULL",
+        join: "",
+    },
+    CredentialSource {
+        kind: CredentialKind::Passkey,
+        credential: "c.id",
+        set_by: "c.set_by",
+        set_on: "c.created_on",
+        join: " JOIN passkey_credential c ON c.user_rid = u.rid",
+    },
+    CredentialSource {
+        kind: CredentialKind::Contact,
+        credential: "c.id",
+        set_by: "c.set_by",
+        set_on: "c.created_on",
+        join: " JOIN security_contact c ON c.user_rid = u.rid",
+    },
 ];
 
 /// The credentials of users of a store set by others. Sends all queries together.
@@ -299,19 +318,21 @@ fn of_store(
     users: &HashMap<Uuid, StoreUser>,
     facts: &mut Vec<SetCredential>,
 ) -> Result<(), StoreError> {
-    let statements = KINDS.map(|(_, text)| {
-        let mut sql = Sql::new(format!("SELECT {} FROM ({text}", CredentialOfUser::COLUMNS))
-            .push(" AND u.quarantined_on IS NULL AND u.store = ")
-            .bind(store)
-            .push(" AND u.id IN ");
+    let statements = SOURCES.map(|CredentialSource { credential, set_by, set_on, join, .. }| {
+        let columns = CredentialOfUser::columns(credential, set_by, set_on);
+        let mut sql = Sql::new(format!(
+            "SELECT {columns} FROM user_account u{join} WHERE {set_by} IS NOT NULL AND u.quarantined_on IS NULL AND u.store = "
+        ))
+        .bind(store)
+        .push(" AND u.id IN ");
         sql.add_list(ids.iter().copied().map(Value::Id));
-        sql.push(") AS credential")
+        sql
     });
     let statements = statements.each_ref().map(|sql| (sql.text.as_str(), sql.parameters.as_slice()));
     tx.query_all(&statements, &mut |index, row| {
         let CredentialOfUser { user, credential, set_by, set_on } = CredentialOfUser::read(row)?;
-        let (Some((kind, _)), Some(user)) = (KINDS.get(index), users.get(&user)) else { return Ok(()) };
-        facts.push(SetCredential { user: user.clone(), kind: *kind, credential, set_by, set_on });
+        let (Some(source), Some(user)) = (SOURCES.get(index), users.get(&user)) else { return Ok(()) };
+        facts.push(SetCredential { user: user.clone(), kind: source.kind, credential, set_by, set_on });
         Ok(())
     })
 }

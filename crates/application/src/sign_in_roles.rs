@@ -11,7 +11,7 @@ use uuid::Uuid;
 
 use crate::{
     carried_roles::carry,
-    granted_role::{Granted, LINEAGE, granted_role},
+    granted_role::{Granted, LINEAGE, RoleById, StoreGroupRole},
 };
 
 /// The maximum number of members of groups with roles for which other identities are read. Beyond it, all count as signing in anywhere.
@@ -82,22 +82,6 @@ fn with_setting_instances(setting_instances: SettingInstances, ids: &[Uuid]) -> 
     sql.push(") ")
 }
 
-granted_role! {
-    /// A role that people have who sign in by a setting.
-    struct SettingRole {
-        setting: Uuid = "p.setting",
-    }
-}
-
-granted_role! {
-    /// A role of a group of a user store.
-    struct StoreGroupRole {
-        /// The id of the group.
-        subject: &'r str = "i.subject",
-        store: Uuid = "i.idp_instance_id",
-    }
-}
-
 /// Finds the roles that were assigned to people who sign in, to groups at their instances, and to groups that a directory provisions
 /// and they are in: one round trip to the database. Only if none counts, groups of other instances are read: people who sign in have the roles of all their identities.
 fn find(
@@ -113,7 +97,7 @@ fn find(
          WHERE r.principal_type = 'PlatformUser' AND {roles} AND u.id = r.principal_id AND (u.idp_instance_id = p.instance \
          OR EXISTS (SELECT 1 FROM application_identity i WHERE i.application_user_rid = u.rid \
          AND i.idp_instance_id = p.instance))",
-        SettingRole::COLUMNS
+        RoleById::columns("p.setting")
     ));
     let groups = with_setting_instances(setting_instances, ids).push(&format!(
         "SELECT DISTINCT {} FROM role_assignment r CROSS JOIN application_group g CROSS JOIN place p {LINEAGE} \
@@ -124,7 +108,7 @@ fn find(
          WHERE m.application_group_rid = g.rid AND (u.idp_instance_id = p.instance \
          OR EXISTS (SELECT 1 FROM application_identity i WHERE i.application_user_rid = u.rid \
          AND i.idp_instance_id = p.instance))))",
-        SettingRole::COLUMNS
+        RoleById::columns("p.setting")
     ));
     let all_groups = format!(
         "SELECT {} FROM role_assignment r CROSS JOIN application_group g \
@@ -140,8 +124,8 @@ fn find(
     let (mut found, mut other_groups) = (Vec::new(), HashMap::<Uuid, Vec<RoleGroup>>::new());
     tx.query_all(&statements, &mut |index, row| {
         if index < 2 {
-            let row = SettingRole::read(row)?;
-            return carry(row.setting, &[row.granted()], &mut found);
+            let row = RoleById::read(row)?;
+            return carry(row.carrier, &[row.granted()], &mut found);
         }
         let row = StoreGroupRole::read(row)?;
         let granted = row.granted();

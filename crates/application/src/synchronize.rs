@@ -53,9 +53,9 @@ pub fn synchronize(call: &mut Call, tx: &mut Tx<'_>, mirror: &Mirror) -> Result<
 
 selectable! {
     /// The extent of a run.
-    struct Extent from "FROM idp_instance WHERE rid = ?1" {
+    struct Extent(total) {
         subscription: Uuid = "subscription_id",
-        /// Stands for the count of the mirrored users or groups.
+        /// The number of mirrored users or groups.
         total: i64 = "{total}",
     }
 }
@@ -67,7 +67,7 @@ fn begin(call: &Call, tx: &mut Tx<'_>, mirror: &Mirror) -> Result<Progress, Prob
         format!(" - (SELECT count(*) FROM {table} WHERE store = ?1 AND {} IS NOT NULL)", field.column)
     });
     let total = format!("(SELECT count(*) FROM {table} WHERE store = ?1){hidden}");
-    let text = Extent::SELECT.replace("{total}", &total);
+    let text = format!("SELECT {} FROM idp_instance WHERE rid = ?1", Extent::columns(&total));
     let extent = tx.one(&text, &[store.number.into()], Extent::read)?;
     let Extent { subscription, total } =
         extent.ok_or_else(|| StoreError::Internal("a store has no instance".into()))?;

@@ -34,33 +34,33 @@ pub type Statement = (String, Vec<Value>);
 pub fn grant_statement(claims: &Claims) -> Option<Statement> {
     let grant = claims.gid?;
     // an exchanged token is another client app's than the grant: both have to be enabled
-    let text = format!(
-        "SELECT {} FROM (SELECT a.enabled AND a.allow_user_login AND h.enabled AND t.is_active AND y.status = 'Active' \
-         AND {} AND {} AS is_enabled, c.require_dpop_nonce AS needs_nonce, h.subscription_id AS holder_subscription_id, \
-         g.idp_instance_id AS idp_instance_id \
-         FROM sign_in_grant g JOIN client_app a ON a.id = g.client_app_id JOIN client_app h ON h.id = ?3 \
-         JOIN tenant t ON t.id = g.tenant_id JOIN subscription y ON y.id = t.subscription_id \
-         LEFT JOIN client_app_authentication_configuration c ON c.client_app_id = h.id \
-         WHERE g.id = ?1 AND g.person_id = ?2 AND g.ended_on IS NULL) AS sign_in",
-        SignIn::COLUMNS,
+    let is_enabled = format!(
+        "a.enabled AND a.allow_user_login AND h.enabled AND t.is_active AND y.status = 'Active' AND {} AND {}",
         serves("a", Some("g.tenant_id")),
         has_instance("g.idp_instance_id", claims.has_rights().then_some("g.proven_on"))
+    );
+    let text = format!(
+        "SELECT {} FROM sign_in_grant g JOIN client_app a ON a.id = g.client_app_id JOIN client_app h ON h.id = ?3 \
+         JOIN tenant t ON t.id = g.tenant_id JOIN subscription y ON y.id = t.subscription_id \
+         LEFT JOIN client_app_authentication_configuration c ON c.client_app_id = h.id \
+         WHERE g.id = ?1 AND g.person_id = ?2 AND g.ended_on IS NULL",
+        SignIn::columns(&is_enabled, "c.require_dpop_nonce", "h.subscription_id", "g.idp_instance_id")
     );
     Some((text, vec![Value::Id(grant), Value::Id(claims.sub), Value::Id(claims.client_id)]))
 }
 
 /// The statement for a session at the console.
 fn session_statement(person: Uuid, session: Uuid, console: Uuid) -> Statement {
-    let text = format!(
-        "SELECT {} FROM (SELECT a.enabled AND a.allow_user_login AND t.is_active AND y.status = 'Active' \
-         AND {} AND {} AS is_enabled, FALSE AS needs_nonce, a.subscription_id AS holder_subscription_id, \
-         s.idp_instance_id AS idp_instance_id \
-         FROM sign_in_session s JOIN client_app a ON a.id = ?3 JOIN tenant t ON t.id = s.tenant_id \
-         JOIN subscription y ON y.id = t.subscription_id \
-         WHERE s.id = ?1 AND s.person_id = ?2 AND s.ended_on IS NULL) AS sign_in",
-        SignIn::COLUMNS,
+    let is_enabled = format!(
+        "a.enabled AND a.allow_user_login AND t.is_active AND y.status = 'Active' AND {} AND {}",
         serves("a", Some("s.tenant_id")),
         has_instance("s.idp_instance_id", Some("s.proven_on"))
+    );
+    let text = format!(
+        "SELECT {} FROM sign_in_session s JOIN client_app a ON a.id = ?3 JOIN tenant t ON t.id = s.tenant_id \
+         JOIN subscription y ON y.id = t.subscription_id \
+         WHERE s.id = ?1 AND s.person_id = ?2 AND s.ended_on IS NULL",
+        SignIn::columns(&is_enabled, "FALSE", "a.subscription_id", "s.idp_instance_id")
     );
     (text, vec![Value::Id(session), Value::Id(person), Value::Id(console)])
 }
@@ -86,13 +86,13 @@ pub fn person_statements(sign_in: Statement, person: Uuid, has_rights: bool) -> 
 }
 
 selectable! {
-    /// The sign-in behind a grant or session, which names these columns.
-    struct SignIn {
-        is_enabled: bool = "is_enabled",
-        needs_nonce: Option<bool> = "needs_nonce",
-        holder_subscription: Uuid = "holder_subscription_id",
+    /// The sign-in behind a grant or session.
+    struct SignIn(is_enabled, needs_nonce, holder_subscription, instance) {
+        is_enabled: bool = "{is_enabled}",
+        needs_nonce: Option<bool> = "{needs_nonce}",
+        holder_subscription: Uuid = "{holder_subscription}",
         /// The identity provider instance through which the person signed in.
-        instance: Uuid = "idp_instance_id",
+        instance: Uuid = "{instance}",
     }
 }
 

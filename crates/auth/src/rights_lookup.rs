@@ -240,10 +240,7 @@ pub async fn read_access(
 selectable! {
     /// A role of a client app as a caller, or the client app alone where it has none. `a` is the client app, and `g` the
     /// one that the token was issued to.
-    struct RoleOfCaller<'r> from "FROM client_app a JOIN subscription s ON s.id = a.subscription_id \
-        JOIN client_app g ON g.id = ?2 \
-        LEFT JOIN client_app_authentication_configuration c ON c.client_app_id = g.id \
-        LEFT JOIN client_app_role r ON r.client_app_id = a.id WHERE a.id = ?1" {
+    struct RoleOfCaller<'r>(serves) {
         is_enabled: bool = "a.enabled",
         is_allowed: bool = "a.allow_client_credential_login",
         subscription: Uuid = "a.subscription_id",
@@ -254,7 +251,7 @@ selectable! {
         is_holder_enabled: bool = "g.enabled",
         needs_nonce: Option<bool> = "c.require_dpop_nonce",
         holder_subscription: Uuid = "g.subscription_id",
-        /// Stands for the conditions of [`serves`].
+        /// By the conditions of [`serves`].
         are_served: bool = "{serves}",
     }
 }
@@ -286,7 +283,12 @@ fn query_caller<'a>(queries: &mut Queries<'a>, claims: &'a Claims) {
     parameters.extend(claims.tid.map(Value::Id));
     let tenant = claims.tid.map(|_| "?3");
     let are_served = serves("a", tenant) + " AND " + &serves("g", tenant);
-    let text = RoleOfCaller::SELECT.replace("{serves}", &are_served);
+    let text = format!(
+        "SELECT {} FROM client_app a JOIN subscription s ON s.id = a.subscription_id JOIN client_app g ON g.id = ?2 \
+         LEFT JOIN client_app_authentication_configuration c ON c.client_app_id = g.id \
+         LEFT JOIN client_app_role r ON r.client_app_id = a.id WHERE a.id = ?1",
+        RoleOfCaller::columns(&are_served)
+    );
     queries.push(text, parameters, move |result, row| {
         let row = RoleOfCaller::read(row)?;
         let caller = result.caller.get_or_insert_with(|| Caller {

@@ -97,19 +97,18 @@ fn only_subscription(context: &Context, tx: &mut Tx<'_>) -> Result<Option<Subscr
 
 selectable! {
     /// A row with its subscription.
-    struct OwnedRow {
+    struct OwnedRow(subscription) {
         id: Uuid = "id",
-        subscription: Uuid = "subscription_id",
+        subscription: Uuid = "{subscription}",
     }
 }
 
 /// The subscription of each of these rows. A subscription is its own.
 pub fn subscriptions_of(tx: &mut Tx<'_>, table: &str, ids: &[Uuid]) -> Result<HashMap<Uuid, Uuid>, Problem> {
-    let own = "(SELECT id, id AS subscription_id FROM subscription) s";
-    let table = if table == "subscription" { own } else { table };
+    let columns = OwnedRow::columns(if table == "subscription" { "id" } else { "subscription_id" });
     let mut found = HashMap::with_capacity(ids.len());
     for chunk in ids.chunks(LIST) {
-        let mut sql = Sql::new(format!("SELECT {} FROM {table} WHERE id IN ", OwnedRow::COLUMNS));
+        let mut sql = Sql::new(format!("SELECT {columns} FROM {table} WHERE id IN "));
         sql.add_list(chunk.iter().copied().map(Value::Id));
         tx.query(&sql.text, &sql.parameters, |row| {
             let owned = OwnedRow::read(row)?;

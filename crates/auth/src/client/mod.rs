@@ -341,8 +341,11 @@ fn read(
         None => ("?1", Value::Id(Uuid::nil())),
     };
     let tenant = query.tenant;
-    let mut about = ClientAppRow::SELECT.replace("{serves}", &serves("a", tenant.map(|_| "?2")));
-    about.push_str(who);
+    let about = format!(
+        "SELECT {} FROM client_app a \
+         LEFT JOIN client_app_authentication_configuration c ON c.client_app_id = a.id WHERE a.id = {who}",
+        ClientAppRow::columns(&serves("a", tenant.map(|_| "?2")))
+    );
     let own = |text: &str, order: &str| format!("{text} = {who}{order}");
     let tenants = own(TenantLifetime::SELECT, " ORDER BY CASE WHEN t.id = ?2 THEN 0 ELSE 1 END LIMIT 2");
     let (secrets, key_sets) = (own(StoredSecret::SELECT, ""), own(KeySetRow::SELECT, " ORDER BY rid"));

@@ -10,9 +10,8 @@ use crate::signing_certificate::lifetime;
 
 selectable! {
     /// A client app as it is stored, with its authentication configuration.
-    pub struct ClientAppRow<'r> from "FROM client_app a \
-        LEFT JOIN client_app_authentication_configuration c ON c.client_app_id = a.id WHERE a.id = " {
-        /// Stands for the condition of [`serves`](super::serves).
+    pub struct ClientAppRow<'r>(serves) {
+        /// By the condition of [`serves`](super::serves).
         is_served: bool = "{serves}",
         id: Uuid = "a.id",
         subscription: Uuid = "a.subscription_id",

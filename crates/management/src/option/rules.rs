@@ -76,24 +76,24 @@ pub fn is_open(values: &[Value]) -> bool {
 
 selectable! {
     /// A target with its subscription and its kind.
-    struct KnownTarget {
+    struct KnownTarget(kind) {
         id: Uuid = "id",
         subscription: Uuid = "subscription_id",
-        kind: String = "idp_type",
+        kind: String = "{kind}",
     }
 }
 
-/// The tables of the targets. Tenants are all of one kind.
-const TABLES: [&str; 3] =
-    ["idp_instance", "mfa_instance", "(SELECT id, subscription_id, 'Tenant' AS idp_type FROM tenant) t"];
+/// The tables of the targets, each with the expression of the kind. Tenants are all of one kind.
+const TABLES: [(&str, &str); 3] =
+    [("idp_instance", "idp_type"), ("mfa_instance", "idp_type"), ("tenant", "'Tenant'")];
 
 /// The targets by their ids.
 type Targets = HashMap<Uuid, KnownTarget>;
 
-fn load_targets(tx: &mut Tx<'_>, table: &str, ids: &[Uuid]) -> Result<Targets, Problem> {
+fn load_targets(tx: &mut Tx<'_>, table: &str, kind: &str, ids: &[Uuid]) -> Result<Targets, Problem> {
     let mut targets = Targets::new();
     for chunk in ids.chunks(LIST) {
-        let mut sql = Sql::new(format!("SELECT {} FROM {table} WHERE id IN ", KnownTarget::COLUMNS));
+        let mut sql = Sql::new(format!("SELECT {} FROM {table} WHERE id IN ", KnownTarget::columns(kind)));
         sql.add_list(chunk.iter().copied().map(Value::Id));
         tx.query(&sql.text, &sql.parameters, |row| {
             let target = KnownTarget::read(row)?;
@@ -112,9 +112,9 @@ pub fn find_targets(
     rows: &mut [ProposedRow<'_>],
 ) -> Result<Vec<Violation>, Problem> {
     let mut targets = Targets::new();
-    for (field, table) in OptionRow::TARGETS.into_iter().zip(TABLES) {
+    for (field, (table, kind)) in OptionRow::TARGETS.into_iter().zip(TABLES) {
         let ids: HashSet<Uuid> = rows.iter().filter_map(|row| field.field().id(row.values)).collect();
-        targets.extend(load_targets(tx, table, &ids.into_iter().collect::<Vec<_>>())?);
+        targets.extend(load_targets(tx, table, kind, &ids.into_iter().collect::<Vec<_>>())?);
     }
     let mut violations = Vec::new();
     for (index, row) in rows.iter_mut().enumerate() {

@@ -77,9 +77,8 @@ selectable! {
 }
 
 selectable! {
-    /// A user store or an external provider of a tenant, with the location of its picture. `{images}` stands for the types
-    /// of pictures.
-    pub(super) struct InstanceRow<'r> {
+    /// A user store or an external provider of a tenant, with the location of its picture of one of these types.
+    pub(super) struct InstanceRow<'r>(images) {
         pub(super) tenant: Uuid = "t.id",
         pub(super) id: Uuid = "i.id",
         pub(super) is_hidden: bool = "i.is_hidden",
@@ -103,7 +102,7 @@ pub(super) static INSTANCES: LazyLock<String> = LazyLock::new(|| {
          JOIN tenant_idp_instance n ON n.idp_instance_rid = i.rid JOIN tenant t ON t.rid = n.tenant_rid \
          WHERE a.id = ?1 AND i.is_active AND y.is_active AND NOT {HAS_CONFIGURATION_ERROR} \
          ORDER BY i.position, i.name_key, i.id",
-        InstanceRow::COLUMNS.replace("{images}", &images)
+        InstanceRow::columns(&images)
     )
 });
 

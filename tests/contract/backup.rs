@@ -9,7 +9,7 @@ use std::{
     collections::HashSet,
     fs,
     path::{Path, PathBuf},
-    process::{Command, Output},
+    process::Output,
     sync::{
         Arc,
         atomic::{AtomicBool, Ordering},
@@ -34,8 +34,7 @@ fn run(database: &Database, words: &[&str]) -> Output {
 
 /// The same, with further variables of the environment.
 fn run_with(database: &Database, environment: &[(&str, &str)], words: &[&str]) -> Output {
-    Command::new(Process::program())
-        .args(words)
+    Process::command(words)
         .env("CHANCERY_DATA_DIR", database.folder())
         .env("CHANCERY_DATABASE", database.url())
         .envs(environment.iter().copied())
@@ -114,7 +113,7 @@ async fn a_backup_during_writes_is_consistent() {
     let (file, folder) = (database.folder().join("copy"), database.folder());
     let backing_up = tokio::task::spawn_blocking(move || {
         let words = ["backup", "--output", word(&file)];
-        let output = Command::new(Process::program()).args(words).env("CHANCERY_DATA_DIR", folder).output();
+        let output = Process::command(&words).env("CHANCERY_DATA_DIR", folder).output();
         (output.unwrap(), file)
     });
     let (output, file) = backing_up.await.unwrap();

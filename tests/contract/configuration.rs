@@ -46,8 +46,8 @@ impl Set {
 
     fn command(&self, words: &[&str]) -> Command {
         let (word, more) = words.split_first().unwrap();
-        let mut command = Command::new(Process::program());
-        command.arg(word).arg(&self.folder).args(["--server", &self.server]).args(more);
+        let mut command = Command::from(Process::command(&[word]));
+        command.arg(&self.folder).args(["--server", &self.server]).args(more);
         command.env("CHANCERY_TOKEN", &self.token).env_remove("CREDENTIALS_DIRECTORY");
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).kill_on_drop(true);
         command
@@ -315,12 +315,8 @@ async fn files_that_are_no_documents_are_reported() {
     let pipe = folder.join("a\u{202e}b.json");
     assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
     let server = Process::start(&database, &[]).await;
-    let mut command = Command::new(Process::program());
-    command
-        .arg("plan")
-        .arg(&folder)
-        .args(["--server", &server.base])
-        .env("CHANCERY_TOKEN", server.admin.token());
+    let mut command = Command::from(Process::command(&["plan"]));
+    command.arg(&folder).args(["--server", &server.base]).env("CHANCERY_TOKEN", server.admin.token());
     let output = tokio::time::timeout(PATIENCE, command.kill_on_drop(true).output()).await.unwrap().unwrap();
     let shown = String::from_utf8(output.stderr).unwrap();
     assert_eq!(output.status.code(), Some(1), "{shown}");
@@ -330,7 +326,7 @@ async fn files_that_are_no_documents_are_reported() {
 #[tokio::test]
 async fn the_command_line_explains_configuration_as_code() {
     for (word, expected) in [("export", "Example:"), ("plan", "Exit status"), ("apply", "--prune")] {
-        let output = Command::new(Process::program()).args([word, "--help"]).output().await.unwrap();
+        let output = Process::command(&[word, "--help"]).output().unwrap();
         let text = String::from_utf8(output.stdout).unwrap();
         assert!(output.status.success() && text.contains(expected) && text.contains("--server"), "{text}");
     }

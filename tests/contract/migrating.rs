@@ -104,9 +104,8 @@ impl Drop for Transaction {
 
 /// `chancery migrate`.
 fn migrate(database: &Database) -> Command {
-    let mut command = Command::new(Process::program());
+    let mut command = Process::command(&["migrate"]);
     command
-        .arg("migrate")
         .env("CHANCERY_DATABASE", database.url())
         .env("CHANCERY_DATA_DIR", database.folder())
         .stdout(Stdio::piped())
@@ -236,8 +235,8 @@ async fn an_audit_trail_that_an_older_release_exported_is_verified() {
     fs::write(&export, unpacked("export.jsonl.gz")).unwrap();
     let server = Process::start(&database, &[]).await;
     fs::write(&keys, server.admin.get("/.well-known/audit-keys.json").await.is(200).bytes).unwrap();
-    let mut verify = Command::new(Process::program());
-    let output = verify.args(["audit", "verify"]).arg(&export).arg("--keys").arg(&keys).output().unwrap();
+    let mut verify = Process::command(&["audit", "verify"]);
+    let output = verify.arg(&export).arg("--keys").arg(&keys).output().unwrap();
     assert!(output.status.success() && output_text(&output).contains("sound"), "{}", output_text(&output));
 }
 
@@ -277,7 +276,7 @@ async fn the_command_makes_a_schema_and_explains_itself() {
         assert_eq!(with_server.status.success(), engine == Engine::Postgres, "{}", output_text(&with_server));
         assert!(server.stop());
     }
-    let help = Command::new(Process::program()).args(["migrate", "--help"]).output().unwrap();
+    let help = Process::command(&["migrate", "--help"]).output().unwrap();
     let help = output_text(&help);
     for word in ["CHANCERY_MIGRATE=off", "Example", "ALTER DEFAULT PRIVILEGES", "ten minutes"] {
         assert!(help.contains(word), "{word} in {help}");

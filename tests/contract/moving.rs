@@ -3,7 +3,7 @@
 use std::{
     fs,
     os::unix::fs::PermissionsExt as _,
-    process::{Command, Output},
+    process::Output,
 };
 
 use base64::{Engine as _, prelude::BASE64_STANDARD_NO_PAD};
@@ -20,8 +20,8 @@ const OPTION: &str = "/api/management/v2/Option?filter=name%20eq%20%22MailServer
 
 /// Runs the program with the settings of a database.
 fn run(database: &Database, words: &[&str]) -> Output {
-    let mut command = Command::new(Process::program());
-    command.args(words).args(["--database", database.url(), "--data-dir"]).arg(database.folder());
+    let mut command = Process::command(words);
+    command.args(["--database", database.url(), "--data-dir"]).arg(database.folder());
     command.output().unwrap()
 }
 

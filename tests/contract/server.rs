@@ -44,7 +44,7 @@ async fn no_memory_is_taken_in_huge_pages() {
 
 #[test]
 fn the_command_line_explains_itself() {
-    let run = |words: &[&str]| Command::new(Process::program()).args(words).output().unwrap();
+    let run = |words: &[&str]| Process::command(words).output().unwrap();
     let help = String::from_utf8(run(&["--help"]).stdout).unwrap();
     for word in ["serve", "check-config", "version", "CHANCERY_LISTEN", "Examples:"] {
         assert!(help.contains(word), "{word}");
@@ -182,8 +182,8 @@ async fn is_recovered(engine: Engine, damage: &'static [&'static str], is_named:
 }
 
 fn recover(database: &Database) -> Result<String, String> {
-    let mut command = Command::new(Process::program());
-    command.args(["recover", "--database", database.url(), "--data-dir"]).arg(database.folder());
+    let mut command = Process::command(&["recover", "--database", database.url(), "--data-dir"]);
+    command.arg(database.folder());
     let output = command.output().unwrap();
     let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
     if output.status.success() { Ok(text(output.stdout)) } else { Err(text(output.stderr)) }
@@ -221,8 +221,7 @@ async fn what_is_recovered_is_there() {
 
 /// The output of a start that ends by itself.
 fn start(database: &Database) -> std::process::Output {
-    Command::new(Process::program())
-        .args(["--listen", "127.0.0.1:0", "--database", database.url()])
+    Process::command(&["--database", database.url()])
         .arg("--data-dir")
         .arg(database.folder())
         .output()
@@ -284,8 +283,8 @@ fn a_start_reports_wrong_files_and_variables() {
     let closed = "-----BEGIN ENCRYPTED PRIVATE KEY-----\nAAAA\n-----END ENCRYPTED PRIVATE KEY-----\n";
     let other = rcgen::KeyPair::generate().unwrap().serialize_pem();
     let program = |words: &[&str]| {
-        let mut command = Command::new(Process::program());
-        command.args(words).args(["--listen", "127.0.0.1:0", "--data-dir"]).arg(database.folder());
+        let mut command = Process::command(words);
+        command.arg("--data-dir").arg(database.folder());
         command
     };
     for (text, words) in

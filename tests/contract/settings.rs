@@ -4,7 +4,7 @@ use std::{
     fs::{Permissions, set_permissions, write},
     os::unix::fs::PermissionsExt as _,
     path::Path,
-    process::{Command, Output},
+    process::Output,
     time::Duration,
 };
 
@@ -12,9 +12,8 @@ use chancery_testkit::{Client, Database, Engine, PATIENCE, Process};
 
 /// Runs the program on a database's folder, with environment variables.
 fn run(database: &Database, words: &[&str], variables: &[(&str, &str)]) -> Output {
-    let mut command = Command::new(Process::program());
-    command.env_remove("CHANCERY_TEST_POSTGRES").env_remove("CHANCERY_PATIENCE");
-    command.args(["--listen", "127.0.0.1:0", "--data-dir"]).arg(database.folder());
+    let mut command = Process::command(&["--data-dir"]);
+    command.arg(database.folder());
     command.args(words).envs(variables.iter().copied()).output().unwrap()
 }
 
@@ -170,8 +169,8 @@ async fn a_token_comes_from_a_private_file() {
     let server = Process::start(&database, &[]).await;
     let token = database.write_private("token", format!("{}\n", server.admin.token()));
     let export = |variables: &[(&str, &str)]| {
-        let mut command = Command::new(Process::program());
-        command.arg("export").arg(database.folder().join("set")).args(["--server", &server.base]);
+        let mut command = Process::command(&["export"]);
+        command.arg(database.folder().join("set")).args(["--server", &server.base]);
         command.envs(variables.iter().copied()).output().unwrap()
     };
     let file = [("CHANCERY_TOKEN_FILE", token.to_str().unwrap())];

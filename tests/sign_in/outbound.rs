@@ -1,6 +1,6 @@
 //! Nothing is sent to other systems while outbound traffic is disabled.
 
-use std::{path::Path, process::Command};
+use std::path::Path;
 
 use chancery_record::Value;
 use chancery_store::{Error, Mode};
@@ -24,7 +24,7 @@ async fn outbound_traffic_is_switched_off() {
     assert!(server.stop());
     let server = Process::start(&database, &[("CHANCERY_OUTBOUND", "auto")]).await;
     assert_eq!(warnings(&server).await, "null");
-    let wrong = Command::new(Process::program()).args(["--outbound", "on", "check-config"]).output().unwrap();
+    let wrong = Process::command(&["--outbound", "on", "check-config"]).output().unwrap();
     let stderr = String::from_utf8_lossy(&wrong.stderr);
     assert!(!wrong.status.success() && stderr.contains("outbound is auto or off"), "{stderr}");
 }

@@ -1,13 +1,13 @@
 //! Reports of the program.
 
-use std::process::{Command, Output};
+use std::process::Output;
 
 use chancery_testkit::{Client, Database, Process};
 
 /// Runs `chancery check-upgrade` on a database.
 pub fn check(database: &Database) -> Output {
-    let mut command = Command::new(Process::program());
-    command.args(["check-upgrade", "--database", database.url(), "--data-dir"]).arg(database.folder());
+    let mut command = Process::command(&["check-upgrade", "--database", database.url(), "--data-dir"]);
+    command.arg(database.folder());
     command.output().unwrap()
 }
 

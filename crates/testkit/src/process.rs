@@ -31,12 +31,28 @@ impl Process {
     /// # Panics
     /// When the program is missing.
     #[expect(clippy::expect_used, reason = "a test cannot go on without it")]
-    pub fn program() -> PathBuf {
+    fn program() -> PathBuf {
         let own = std::env::current_exe().expect("the test's own path");
         let folder = own.parent().and_then(|deps| deps.parent()).expect("target/debug");
         let program = folder.join("chancery");
         assert!(program.exists(), "build the server first: cargo build");
         program
+    }
+
+    /// The program with these arguments, for commands and for starts that end by themselves. It listens on a free
+    /// port by default, so that a refused start fails for its own reason, whatever listens on this machine.
+    ///
+    /// # Panics
+    /// When the program is missing.
+    pub fn command(arguments: &[&str]) -> Command {
+        let mut command = Command::new(Self::program());
+        command
+            .args(arguments)
+            .env("CHANCERY_LISTEN", "127.0.0.1:0")
+            // variables that scripts set for tests are no settings of a server
+            .env_remove("CHANCERY_TEST_POSTGRES")
+            .env_remove("CHANCERY_PATIENCE");
+        command
     }
 
     /// Starts a server on a database, with further environment variables; the root client has a token.
@@ -116,14 +132,10 @@ impl Process {
         stderr: Stdio,
         log: PathBuf,
     ) -> Self {
-        let mut child = Command::new(Self::program())
-            .env("CHANCERY_LISTEN", "127.0.0.1:0")
+        let mut child = Self::command(&[])
             .env("CHANCERY_DATA_DIR", database.folder())
             .env("CHANCERY_DATABASE", database.url())
             .env("CHANCERY_DRAIN", "0")
-            // variables that scripts set for tests are no settings of a server
-            .env_remove("CHANCERY_TEST_POSTGRES")
-            .env_remove("CHANCERY_PATIENCE")
             .envs(environment)
             .stdout(Stdio::piped())
             .stderr(stderr)

@@ -3,7 +3,7 @@
 use std::{
     fs,
     io::Write as _,
-    process::{Command, Output, Stdio},
+    process::{Output, Stdio},
 };
 
 use chancery_testkit::{Database, Engine, Process, on_both_engines};
@@ -13,8 +13,7 @@ use super::{DAMAGE, append_leaves, export, history, note, sql};
 use crate::id;
 
 fn audit(arguments: &[&str], input: &str) -> Output {
-    let mut child = Command::new(Process::program())
-        .arg("audit")
+    let mut child = Process::command(&["audit"])
         .args(arguments)
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())

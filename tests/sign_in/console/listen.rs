@@ -1,7 +1,5 @@
 //! The console at its own address, disabled, or without TLS; and the setup link.
 
-use std::process::Command;
-
 use chancery_testkit::{Client, Database, Engine, Process};
 
 use crate::sign_in::browser::Browser;
@@ -115,8 +113,8 @@ async fn a_new_setup_link_invalidates_the_previous_one() {
     let first = server.greeting.iter().find_map(|line| path(line)).unwrap();
     let client = Client::anonymous(&server.base);
     client.get(&first).await.expect(200);
-    let mut command = Command::new(Process::program());
-    command.args(["console-link", "--database", database.url(), "--data-dir"]).arg(database.folder());
+    let mut command = Process::command(&["console-link", "--database", database.url(), "--data-dir"]);
+    command.arg(database.folder());
     let output = command.output().unwrap();
     let output_text = String::from_utf8(output.stdout).unwrap();
     assert!(output.status.success(), "{output_text} {}", String::from_utf8_lossy(&output.stderr));

@@ -43,8 +43,7 @@ async fn check(engine: Engine) {
     assert!(server.stop());
 
     // both where the restored state is behind the cursor, and where it has overtaken it by other changes
-    let adopt = std::process::Command::new(Process::program())
-        .args(["adopt", "--public-url", "http://localhost", "--database", backup.url()])
+    let adopt = Process::command(&["adopt", "--public-url", "http://localhost", "--database", backup.url()])
         .env("CHANCERY_DATA_DIR", backup.folder())
         .status();
     assert!(adopt.unwrap().success());

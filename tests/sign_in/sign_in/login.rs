@@ -19,8 +19,8 @@ struct ConfigFolder(PathBuf);
 
 impl ConfigFolder {
     fn command(&self, words: &[&str]) -> Command {
-        let mut command = Command::new(Process::program());
-        command.args(words).env("XDG_CONFIG_HOME", &self.0);
+        let mut command = Process::command(words);
+        command.env("XDG_CONFIG_HOME", &self.0);
         command
     }
 

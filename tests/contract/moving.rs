@@ -1,10 +1,6 @@
 //! Copies of an installation to another database of either engine, and rotations of the master key: everything still works.
 
-use std::{
-    fs,
-    os::unix::fs::PermissionsExt as _,
-    process::Output,
-};
+use std::{fs, os::unix::fs::PermissionsExt as _, process::Output};
 
 use base64::{Engine as _, prelude::BASE64_STANDARD_NO_PAD};
 use chancery_resource::MasterKey;

@@ -5,8 +5,8 @@ use std::collections::HashMap;
 
 use chancery_record::{Name, OptionValue, Record as _, Value};
 use chancery_resource::{
-    AuditAction, Context, Problem, Sql, StoreError, StoredRow, Tx, delete, insert, key_name,
-    load_hidden_rows, load_keys, load_rows, new_row, purge, update, update_unversioned,
+    AuditAction, Context, Problem, Sql, StoreError, StoredRow, Tx, UPDATED, delete, event_name, insert,
+    key_name, load_hidden_rows, load_keys, load_rows, new_row, purge, update, update_unversioned,
 };
 use uuid::Uuid;
 
@@ -184,7 +184,7 @@ impl Mirror {
         if let Some(hiding) = self.to.deletes.deletion.hiding() {
             hiding.set(&mut values, Value::Int(context.now.0));
         }
-        update_unversioned(context, tx, self.to, row, &values, AuditAction::As("Modified", "hidden"))
+        update_unversioned(context, tx, self.to, row, &values, AuditAction::Modified(event_name!("hidden")))
     }
 
     /// Creates the mirror of a source; returns its id.
@@ -276,7 +276,7 @@ impl Identities {
             let was = StoredRow { owner: Some(row.as_owner(mirror.to)?), ..was };
             let mut values = was.values.clone();
             ApplicationIdentity::ISSUER.set(&mut values, issuer.clone())?;
-            let action = AuditAction::As("Modified", "updated");
+            let action = AuditAction::Modified(UPDATED);
             update_unversioned(context, tx, shape, &was, &values, action)?;
         }
         Ok(())

@@ -2,7 +2,9 @@
 //! notifications.
 
 use chancery_record::Timestamp;
-use chancery_resource::{Context, Problem, Row, SignInEvent, Sql, StateTable, StoreError, Tx, selectable};
+use chancery_resource::{
+    Context, Problem, Row, SignInEvent, Sql, StateTable, StoreError, Tx, event_type, selectable,
+};
 use uuid::Uuid;
 
 /// The scope of a sign-out. An offline grant outlasts its session, and nothing else.
@@ -150,7 +152,7 @@ impl From<EndedSession> for SignInEvent {
     fn from(session: EndedSession) -> Self {
         let EndedSession { id, tenant, subscription, instance, person } = session;
         Self {
-            name: "session.ended",
+            kind: event_type!("platform.signin.session.ended"),
             id,
             subscription,
             tenant,
@@ -179,7 +181,7 @@ impl From<RevokedGrant> for SignInEvent {
     fn from(grant: RevokedGrant) -> Self {
         let RevokedGrant { id, tenant, subscription, instance, person, client_app, session } = grant;
         Self {
-            name: "grant.revoked",
+            kind: event_type!("platform.signin.grant.revoked"),
             id,
             subscription,
             tenant,

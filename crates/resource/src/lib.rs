@@ -40,6 +40,7 @@ pub use declare::call::{
 };
 pub use declare::custom::{Body, BodyForm, Custom, JsonForm, Reply, Run};
 pub use declare::deletes::Deletion;
+pub use declare::event_name::{EventName, EventType};
 pub use declare::operation::{Action, Method, Op, Permit, RelationChange};
 pub use declare::platform::{CONSOLE, MANAGEMENT_AUDIENCE, PLATFORM, ROOT, USER_STORE_AUDIENCE};
 pub use declare::protection::{
@@ -88,7 +89,8 @@ pub use work::fair_shares::{BoundedCounter, CountGuard, FairShares, LongReads, S
 pub use work::pool::Pool;
 pub use work::{Chunk, Purpose, Steps, Task, Work};
 pub use write::change::{
-    AuditAction, advance, audit_state, insert, insert_unaudited, update, update_unversioned,
+    AuditAction, UPDATED, advance, audit_removal, audit_state, insert, insert_unaudited, update,
+    update_unversioned,
 };
 pub use write::delete_rows::{delete_one, delete_rows};
 pub use write::deletion::{delete, purge, purge_due, purged};

@@ -4,8 +4,9 @@ use std::collections::{HashMap, HashSet};
 
 use chancery_record::{FieldError, FieldErrors, Json, Uuid, Value};
 use chancery_resource::{
-    Action as A, Answer, AuditAction, Body, Call, Context, Custom, JsonForm, LIST, MAX_BATCH, Method as M,
-    Op, Permit::UserStore, Problem, ProblemKind, Reply, Sql, StateTable, StoredRow, Tx, load_keys, write_all,
+    Action as A, Answer, AuditAction, Body, Call, Context, Custom, EventName, JsonForm, LIST, MAX_BATCH,
+    Method as M, Op, Permit::UserStore, Problem, ProblemKind, Reply, Sql, StateTable, StoredRow, Tx,
+    event_name, load_keys, write_all,
 };
 use serde_json::json;
 
@@ -68,7 +69,7 @@ fn remove(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
     for rids in rids(&users).chunks(LIST) {
         remove_passwords(&call.context, tx, rids)?;
     }
-    audit_and_respond(call, tx, users, "password-removed", SecurityEvent::PasswordRemoved)
+    audit_and_respond(call, tx, users, event_name!("password-removed"), SecurityEvent::PasswordRemoved)
 }
 
 fn restore(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
@@ -96,7 +97,7 @@ fn restore(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
     for rids in rids(&users).chunks(LIST) {
         restore_passwords(tx, rids)?;
     }
-    audit_and_respond(call, tx, users, "password-restored", SecurityEvent::PasswordRestored)
+    audit_and_respond(call, tx, users, event_name!("password-restored"), SecurityEvent::PasswordRestored)
 }
 
 /// The users in the body.
@@ -172,14 +173,14 @@ fn audit_and_respond(
     call: &mut Call,
     tx: &mut Tx<'_>,
     users: Vec<UserForUpdate>,
-    action: &'static str,
+    action: EventName,
     event: SecurityEvent,
 ) -> Result<Answer, Problem> {
     let mut done = Vec::with_capacity(users.len());
     for mut loaded in users {
         loaded.user.renew_token(&call.context)?;
         record_security_event(&call.context, tx, loaded.user.id, event, None, None)?;
-        done.push(loaded.save(&call.context, tx, AuditAction::As("Modified", action))?);
+        done.push(loaded.save(&call.context, tx, AuditAction::Modified(action))?);
     }
     if !call.request.minimal {
         write_all(call, tx, &USER, &done)?;

@@ -2,8 +2,8 @@
 
 use chancery_record::Value;
 use chancery_resource::{
-    AuditAction, Context, Problem, Shape, StateTable, StoredRow, Tx, delete, load_statements, relink,
-    select_of,
+    AuditAction, Context, Problem, Shape, StateTable, StoredRow, Tx, delete, event_name, load_statements,
+    relink, select_of,
 };
 use uuid::Uuid;
 
@@ -53,7 +53,7 @@ pub fn restore_without_credentials(
         (false, false, None);
     user.renew_token(context)?;
     let id = user.id;
-    let stored = loaded.save(context, tx, AuditAction::As("Modified", "restored"))?;
+    let stored = loaded.save(context, tx, AuditAction::Modified(event_name!("restored")))?;
     revoke_passes(context, tx, id)?;
     Ok(stored)
 }

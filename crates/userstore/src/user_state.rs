@@ -4,7 +4,8 @@ use chancery_credential::lockout;
 use chancery_record::{OPEN, Timestamp, Token, Value, record};
 use chancery_resource::{
     Action as A, Answer, AuditAction, Body, BodyForm, Call, Custom, Method as M, Op, Permit::UserStore,
-    Problem, ProblemKind, StateTable, Tx, load, load_hidden, purge, purged, read_form, write_stored,
+    Problem, ProblemKind, StateTable, Tx, event_name, load, load_hidden, purge, purged, read_form,
+    write_stored,
 };
 
 use crate::{
@@ -69,7 +70,8 @@ fn reset_lockout(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
     let mut loaded = UserForUpdate::in_path(call, tx)?;
     let before = loaded.user.clone();
     loaded.user.set_lockout(lockout::reset(before.lockout()));
-    let audit = loaded.audit_action_since(&call.context, &before, AuditAction::As("Modified", "unlocked"))?;
+    let audit =
+        loaded.audit_action_since(&call.context, &before, AuditAction::Modified(event_name!("unlocked")))?;
     loaded.save_and_answer(call, tx, audit)
 }
 
@@ -112,7 +114,7 @@ fn restore(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
     loaded.user.quarantined_on = None;
     loaded.user.renew_token(&call.context)?;
     let user = loaded.user.id;
-    let stored = loaded.save(&call.context, tx, AuditAction::As("Modified", "restored"))?;
+    let stored = loaded.save(&call.context, tx, AuditAction::Modified(event_name!("restored")))?;
     revoke_passes(&call.context, tx, user)?;
     write_stored(call, tx, &USER, &stored)?;
     Ok(Answer::resource(call.request.op.status))

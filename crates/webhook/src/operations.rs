@@ -4,8 +4,9 @@ use std::sync::Arc;
 
 use chancery_record::{Json, OPEN, ShortText, Timestamp, Value, parse_timestamp, record};
 use chancery_resource::{
-    Answer, AuditAction, BodyForm, Call, Context, EventCursor, JsonForm, Problem, Purpose, Scope, StateTable,
-    StoredRow, TrailState, Tx, WebhookOutcome, Work, advance, answer_with,
+    Answer, AuditAction, BodyForm, Call, Context, EventCursor, EventType, JsonForm, Problem, Purpose, Scope,
+    StateTable, StoredRow, TrailState, Tx, WebhookOutcome, Work, advance, answer_with, event_name,
+    event_type,
     feed::{EventQuery, EventSelection, Outgoing, outgoing},
     find_row, load, open_secret, schema_of, update_unversioned,
 };
@@ -36,7 +37,7 @@ record! {
 }
 
 /// The type of the test event.
-const TEST: &str = "platform.event.test";
+const TEST: EventType = event_type!("platform.event.test");
 /// The most events of one replay.
 const MAX_REPLAYED: usize = 10_000;
 /// The most events that a replay names.
@@ -64,7 +65,7 @@ pub fn test(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
     let row = find(call, tx)?;
     let Some(sent) = call.result::<SentTest>() else {
         let id = call.context.app.audit_signer.number(call.context.now, 0).to_string();
-        let body = envelope(&call.context, &row, &id, TEST, &json!({}))?;
+        let body = envelope(&call.context, &row, &id, TEST.as_str(), &json!({}))?;
         let signing = Signing::of(&call.context.app.master, &row, call.context.now)?;
         let request = signing.request(&id, body);
         let (app, url) = (Arc::clone(&call.context.app), request.url.clone());
@@ -80,7 +81,7 @@ pub fn test(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
     let subscription = row.get(EventSubscription::ID)?.0;
     let attempt = Attempt {
         event: sent.id.clone(),
-        kind: TEST.to_owned(),
+        kind: TEST.as_str().to_owned(),
         count: i64::from(sent.outcome.is_delivered()),
         number: 1,
         status: sent.outcome.status,
@@ -155,7 +156,7 @@ pub fn create_secret(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem
     EventSubscription::FORMER_UNTIL.set(&mut values, Some(until))?;
     give_secret(&mut values);
     let shape = call.request.op.shape;
-    advance(&call.context, tx, shape, &row, values.clone(), "Modified", "secret-made")?;
+    advance(&call.context, tx, shape, &row, values.clone(), event_name!("secret-made"))?;
     answer_with(call, tx, shape, &row.with(values))
 }
 

@@ -6,8 +6,8 @@ use chancery_record::{
     choice_types, id_types, list_of, list_value, pairs_of, pairs_value, record,
 };
 use chancery_resource::{
-    Context, EventCursor, Problem, ProblemKind, ProposedRow, SIGN_INS, Scope, StateTable, StoreError, Tx,
-    Violation, Writer, open_secret,
+    Context, EventCursor, EventName, EventType, Problem, ProblemKind, ProposedRow, SIGN_INS, Scope,
+    StateTable, StoreError, Tx, Violation, Writer, event_name, event_type, open_secret,
 };
 use url::Url;
 use uuid::Uuid;
@@ -207,7 +207,8 @@ pub const SUBSCRIPTIONS: [&str; 2] =
     [subscriptions!("s.store IS NULL"), subscriptions!("s.store IS NOT NULL")];
 
 /// The events of a subscription that are not named after it.
-pub const NAMED_EVENTS: &[(&str, &str)] = &[("disabled", "event.subscription-disabled")];
+pub const NAMED_EVENTS: &[(EventName, EventType)] =
+    &[(event_name!("subscription-disabled"), event_type!("platform.event.subscription-disabled"))];
 
 /// Headers that are the server's own, or would change the meaning of a request.
 const RESERVED: [&str; 14] = [

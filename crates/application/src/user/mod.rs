@@ -6,7 +6,9 @@ use chancery_record::{
     Bytes, DefaultValue, Email, HIDDEN, KEY, LoginName, Name, SHOWN, Timestamp, Token, Url, id_types, record,
 };
 use chancery_resource::settings::UserStoreOption;
-use chancery_resource::{CarriedBy, Links, Protection, Reach, Relation, Shape, Unique};
+use chancery_resource::{
+    CarriedBy, Links, Protection, Reach, Relation, Shape, Unique, event_name, event_type,
+};
 use uuid::Uuid;
 
 use crate::{
@@ -83,7 +85,7 @@ pub static APPLICATION_USER: Shape = Shape::of::<ApplicationUser>(
 .protected_by(&PROTECTION)
 .person(ApplicationUser::AUDIT_KEY)
 .quarantined(ApplicationUser::HIDDEN_ON, UserStoreOption::USER_DELETION_QUARANTINE_ENABLED)
-.sign_in_events(&[("factor-enrolled", "factor.enrolled")])
+.event_types(&[(event_name!("enrolled"), event_type!("platform.signin.factor.enrolled"))])
 .unique(&[
     Unique::new(
         "application_user__idp_instance_id__user_name_key",

@@ -4,7 +4,8 @@
 use chancery_application::{SignOutScope, sign_out};
 use chancery_record::{Record as _, Timestamp, Uuid, Value};
 use chancery_resource::{
-    AuditAction, Context, Problem, StateTable, StoreError, Tx, advance, load_rows, update_unversioned,
+    AuditAction, Context, Problem, StateTable, StoreError, Tx, advance, event_name, load_rows,
+    update_unversioned,
 };
 
 use super::{
@@ -105,7 +106,7 @@ pub fn complete(
     replacement.revocation_attempts = attempts;
     let text = StateTable::IdentityRevocation.delete("WHERE replacement_rid = ?1 AND lease = ?2");
     tx.queue_one(&text, vec![Value::Int(rid), Value::Id(lease)])?;
-    advance(context, tx, &IDENTITY_REPLACEMENT, &was, replacement.into_values(), "Modified", "completed")?;
+    advance(context, tx, &IDENTITY_REPLACEMENT, &was, replacement.into_values(), event_name!("completed"))?;
     Ok(true)
 }
 
@@ -134,7 +135,7 @@ pub fn fail(context: &Context, tx: &mut Tx<'_>, rid: i64, lease: Uuid, why: &str
         // the number of attempts is a counter: it is not audited
         update_unversioned(context, tx, &IDENTITY_REPLACEMENT, &was, &values, AuditAction::Silent)?;
     } else {
-        advance(context, tx, &IDENTITY_REPLACEMENT, &was, values, "Modified", "revocationfailed")?;
+        advance(context, tx, &IDENTITY_REPLACEMENT, &was, values, event_name!("revocationfailed"))?;
     }
     Ok(true)
 }

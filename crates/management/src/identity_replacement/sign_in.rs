@@ -1,7 +1,7 @@
 //! Proof of an identity of a replacement by a sign-in at an external identity provider.
 
 use chancery_record::{Record as _, Uuid, Value};
-use chancery_resource::{Context, Problem, Tx, advance, load_rows};
+use chancery_resource::{Context, Problem, Tx, advance, event_name, load_rows};
 
 use super::{IDENTITY_REPLACEMENT, record::IdentityReplacement};
 
@@ -59,7 +59,7 @@ fn prove(
         let mut replacement = IdentityReplacement::from_values(was.values.clone())?;
         set(&mut replacement);
         let values = replacement.into_values();
-        advance(context, tx, &IDENTITY_REPLACEMENT, &was, values, "Modified", "proven")?;
+        advance(context, tx, &IDENTITY_REPLACEMENT, &was, values, event_name!("proven"))?;
     }
     Ok(())
 }

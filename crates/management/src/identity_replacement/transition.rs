@@ -7,8 +7,8 @@ use chancery_application::{
 };
 use chancery_record::{Ids, Record as _, Uuid, Value};
 use chancery_resource::{
-    Answer, Call, CarriedRole, Context, Problem, ProblemKind, StateTable, StoredRow, Tx, advance,
-    check_if_match, load, read_form, update,
+    Answer, Call, CarriedRole, Context, EventName, Problem, ProblemKind, StateTable, StoredRow, Tx, advance,
+    check_if_match, event_name, load, read_form, update,
 };
 
 use super::{
@@ -57,10 +57,10 @@ fn commit_transition(
     tx: &mut Tx<'_>,
     was: &StoredRow,
     replacement: IdentityReplacement,
-    event: &'static str,
+    event: EventName,
 ) -> Result<Answer, Problem> {
     let id = replacement.id.0;
-    advance(&call.context, tx, &IDENTITY_REPLACEMENT, was, replacement.into_values(), "Modified", event)?;
+    advance(&call.context, tx, &IDENTITY_REPLACEMENT, was, replacement.into_values(), event)?;
     answer(call, tx, id)
 }
 
@@ -92,7 +92,7 @@ fn close(
     person.release(context, tx, &replacement)?;
     replacement.status = Status::Expired;
     replacement.open_user_id = None;
-    advance(context, tx, &IDENTITY_REPLACEMENT, &was, replacement.into_values(), "Modified", "expired")
+    advance(context, tx, &IDENTITY_REPLACEMENT, &was, replacement.into_values(), event_name!("expired"))
 }
 
 pub fn approve(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
@@ -128,7 +128,7 @@ pub fn approve(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
         replacement.approval_satisfied_on = Some(call.context.now);
     }
     replacement.approved_by_actor_ids = Ids(approved);
-    commit_transition(call, tx, &was, replacement, "approved")
+    commit_transition(call, tx, &was, replacement, event_name!("approved"))
 }
 
 fn approvals(tx: &mut Tx<'_>, rid: i64) -> Result<Vec<Uuid>, Problem> {
@@ -161,7 +161,7 @@ pub fn prove(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
         return answer(call, tx, replacement.id.0);
     }
     *proven = Some(call.context.now);
-    commit_transition(call, tx, &was, replacement, "proven")
+    commit_transition(call, tx, &was, replacement, event_name!("proven"))
 }
 
 pub fn execute(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
@@ -203,7 +203,7 @@ pub fn execute(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
     replacement.status = Status::Executed;
     replacement.executed_on = Some(call.context.now);
     replacement.open_user_id = None;
-    commit_transition(call, tx, &was, replacement, "executed")
+    commit_transition(call, tx, &was, replacement, event_name!("executed"))
 }
 
 /// Refuses a replacement that was requested or approved by an actor who holds less than the person carries now: it may have
@@ -257,5 +257,5 @@ pub fn cancel(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
     person.release(&mut call.context, tx, &replacement)?;
     replacement.status = Status::Cancelled;
     replacement.open_user_id = None;
-    commit_transition(call, tx, &was, replacement, "cancelled")
+    commit_transition(call, tx, &was, replacement, event_name!("cancelled"))
 }

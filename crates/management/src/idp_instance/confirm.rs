@@ -3,7 +3,7 @@
 use chancery_record::{OPEN, Timestamp, record};
 use chancery_resource::{
     Action as A, Answer, Body, BodyForm, Call, Custom, Method as M, Op, Permit::SubscriptionAdmin, Problem,
-    Reply, Tx, advance, key_of, load, read_form,
+    Reply, Tx, advance, event_name, key_of, load, read_form,
 };
 
 use super::{IDP_INSTANCE, IdpInstance};
@@ -57,6 +57,6 @@ fn confirm(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
     let mut values = instance.values.clone();
     IdpInstance::SETTINGS_CONFIRMED_BY.set(&mut values, call.context.actor)?;
     IdpInstance::SETTINGS_CONFIRMED_ON.set(&mut values, Some(reviewed_on.min(now)))?;
-    advance(&call.context, tx, &IDP_INSTANCE, &instance, values, "Modified", "settings-confirmed")?;
+    advance(&call.context, tx, &IDP_INSTANCE, &instance, values, event_name!("settings-confirmed"))?;
     Ok(Answer::new(call.request.op.status))
 }

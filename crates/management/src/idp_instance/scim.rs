@@ -5,7 +5,7 @@ use chancery_resource::settings::{ProviderOption, Setting, flag};
 use chancery_resource::{
     Action as A, Answer, BodyForm, Call, Custom, Method as M, Op,
     Permit::{SubscriptionAdmin, TenantMember},
-    Problem, Reply, StateTable, Tx, answer_form, audit_state, check_act, random, selectable,
+    Problem, Reply, StateTable, Tx, answer_form, audit_state, check_act, event_name, random, selectable,
 };
 use chancery_scim::{digest_of, token_of};
 use uuid::Uuid;
@@ -139,7 +139,7 @@ fn resume(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
         vec![id.into()],
     )?;
     tx.advance_epoch()?;
-    audit_state(&call.context, tx, &IDP_INSTANCE, &instance, &instance.values, "Modified", "scim-resumed")?;
+    audit_state(&call.context, tx, &IDP_INSTANCE, &instance, &instance.values, event_name!("scim-resumed"))?;
     Ok(Answer::new(call.request.op.status))
 }
 

@@ -2,7 +2,8 @@
 
 use chancery_record::{Name, Record as _, ShortText, Value};
 use chancery_resource::{
-    AuditAction, Call, Context, Problem, StateTable, StoreError, StoredRow, Tx, update_unversioned,
+    AuditAction, Call, Context, Problem, StateTable, StoreError, StoredRow, Tx, UPDATED, event_name,
+    update_unversioned,
 };
 use chancery_trust::{SnapshotOrder, accepts};
 
@@ -62,7 +63,7 @@ pub fn finish(
     let reason = failure.as_ref().map(|why| why.chars().take(REASON).collect::<String>());
     record.last_refresh_error = reason.map(ShortText::new).transpose().map_err(fault)?;
     let values = record.into_values();
-    update_unversioned(context, tx, &TRUST_SNAPSHOT, &was, &values, AuditAction::As("Modified", "updated"))?;
+    update_unversioned(context, tx, &TRUST_SNAPSHOT, &was, &values, AuditAction::Modified(UPDATED))?;
     Ok(RefreshResult { status: status_of(values)?, failure })
 }
 
@@ -118,7 +119,14 @@ fn activate(
         last_refresh_error: None,
     };
     let values = record.into_values();
-    update_unversioned(context, tx, &TRUST_SNAPSHOT, was, &values, AuditAction::As("Modified", "refreshed"))?;
+    update_unversioned(
+        context,
+        tx,
+        &TRUST_SNAPSHOT,
+        was,
+        &values,
+        AuditAction::Modified(event_name!("refreshed")),
+    )?;
     tx.queue(
         &StateTable::PasskeyTrustSnapshot.insert("(source, snapshot_number, content) VALUES (?1, ?2, ?3) \
          ON CONFLICT (source) DO UPDATE SET snapshot_number = excluded.snapshot_number, content = excluded.content"),

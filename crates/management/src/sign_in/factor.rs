@@ -4,7 +4,8 @@ use chancery_application::{APPLICATION_USER, ApplicationUserId, sign_out_by};
 use chancery_record::{KEY, SHOWN, Timestamp, choice_types, id_types, record};
 use chancery_resource::{
     Action as A, Answer, Call, Context, Custom, Method as M, Op, Permit::Administrator, Problem, Reach,
-    Reply, Shape, StateTable, StoredRow, Tx, audit_state, load, load_statements, select_where,
+    Reply, Shape, StateTable, StoredRow, Tx, audit_removal, event_name, event_type, load, load_statements,
+    select_where,
 };
 use uuid::Uuid;
 
@@ -59,7 +60,7 @@ pub static SIGN_IN_FACTOR: Shape = Shape::of::<SignInFactor>(
 )
 .of_person(&APPLICATION_USER, SignInFactor::PLATFORM_USER_ID)
 .sensitive()
-.sign_in_events(&[("removed", "factor.removed")]);
+.event_types(&[(event_name!("removed"), event_type!("platform.signin.factor.removed"))]);
 
 /// The operations on second factors.
 pub static OPERATIONS: &[Op] = &[
@@ -107,5 +108,5 @@ fn remove_one(context: &Context, tx: &mut Tx<'_>, was: &StoredRow) -> Result<(),
     let id = SignInFactor::ID.get(&was.values)?.0;
     tx.queue(&StateTable::SecondFactor.delete("WHERE id = ?1"), vec![id.into()])?;
     sign_out_by(context, tx, SignInFactor::PLATFORM_USER_ID.get(&was.values)?.0, id)?;
-    audit_state(context, tx, &SIGN_IN_FACTOR, was, &was.values, "Deleted", "removed")
+    audit_removal(context, tx, &SIGN_IN_FACTOR, was, event_name!("removed"))
 }

@@ -4,7 +4,7 @@ use chancery_application::{APPLICATION_USER, ApplicationUserId, SignOutScope, si
 use chancery_record::{KEY, SHOWN, ShortText, Timestamp, id_types, record};
 use chancery_resource::{
     Action as A, Answer, Call, Custom, Method as M, Op, Permit::Administrator, Problem, Reach, Reply, Shape,
-    Tx, audit_state, load,
+    Tx, audit_state, event_name, event_type, load,
 };
 
 use super::session::SignInSessionId;
@@ -64,7 +64,7 @@ pub static SIGN_IN_GRANT: Shape = Shape::of::<SignInGrant>(
 )
 .of_person(&APPLICATION_USER, SignInGrant::PLATFORM_USER_ID)
 .open()
-.sign_in_events(&[("revoked", "grant.revoked")]);
+.event_types(&[(event_name!("revoked"), event_type!("platform.signin.grant.revoked"))]);
 
 /// The operations on grants.
 pub static OPERATIONS: &[Op] = &[
@@ -108,7 +108,7 @@ fn revoke(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
         let mut values = was.values.clone();
         SignInGrant::ENDED_ON.set(&mut values, Some(call.context.now))?;
         sign_out_audited(&call.context, tx, SignOutScope::Grant(SignInGrant::ID.get(&was.values)?.0))?;
-        audit_state(&call.context, tx, &SIGN_IN_GRANT, &was, &values, "Modified", "revoked")?;
+        audit_state(&call.context, tx, &SIGN_IN_GRANT, &was, &values, event_name!("revoked"))?;
     }
     Ok(Answer::new(call.request.op.status))
 }

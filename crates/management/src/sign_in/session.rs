@@ -6,7 +6,7 @@ use chancery_application::{
 use chancery_record::{KEY, SHOWN, Timestamp, id_types, record};
 use chancery_resource::{
     Action as A, Answer, Call, Custom, Method as M, Op, Permit::Administrator, Problem, Reach, Reply, Shape,
-    Tx, audit_state, load,
+    Tx, audit_state, event_name, event_type, load,
 };
 
 use crate::{
@@ -59,7 +59,7 @@ pub static SIGN_IN_SESSION: Shape = Shape::of::<SignInSession>(
 .of_person(&APPLICATION_USER, SignInSession::PLATFORM_USER_ID)
 .open()
 .sensitive()
-.sign_in_events(&[("ended", "session.ended")]);
+.event_types(&[(event_name!("ended"), event_type!("platform.signin.session.ended"))]);
 
 /// The operations on sessions.
 pub static OPERATIONS: &[Op] = &[
@@ -116,7 +116,7 @@ fn end(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
         let mut values = was.values.clone();
         SignInSession::ENDED_ON.set(&mut values, Some(call.context.now))?;
         sign_out_audited(&call.context, tx, SignOutScope::Session(SignInSession::ID.get(&was.values)?.0))?;
-        audit_state(&call.context, tx, &SIGN_IN_SESSION, &was, &values, "Modified", "ended")?;
+        audit_state(&call.context, tx, &SIGN_IN_SESSION, &was, &values, event_name!("ended"))?;
     }
     Ok(Answer::new(call.request.op.status))
 }
@@ -126,6 +126,6 @@ fn sign_out_person(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> 
     let person = load(&call.context, tx, &APPLICATION_USER, None, key)?;
     let id = ApplicationUser::ID.get(&person.values)?.0;
     sign_out(&call.context, tx, SignOutScope::People(&[id]))?;
-    audit_state(&call.context, tx, &APPLICATION_USER, &person, &person.values, "Modified", "signed-out")?;
+    audit_state(&call.context, tx, &APPLICATION_USER, &person, &person.values, event_name!("signed-out"))?;
     Ok(Answer::new(call.request.op.status))
 }

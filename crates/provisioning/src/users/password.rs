@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use chancery_record::{Form as BodyForm, Json, Others, Provided, Record as _, Secret, Value, read_draft};
-use chancery_resource::{Answer, AuditAction, Call, Problem, Purpose, StoredRow, Tx, Work};
+use chancery_resource::{Answer, AuditAction, Call, Problem, Purpose, StoredRow, Tx, Work, event_name};
 use chancery_scim::Fields;
 use chancery_userstore::{
     password::{HashOutcome, hashing_work, put_new},
@@ -78,7 +78,7 @@ impl NewPassword {
         let mut user = UserForUpdate::new(row)?;
         put_new(&call.context, tx, &mut user, &self.0, MEMBER)?;
         let id = user.user.id;
-        user.save(&call.context, tx, AuditAction::As("Modified", "password-reset"))?;
+        user.save(&call.context, tx, AuditAction::Modified(event_name!("password-reset")))?;
         super::load_user(call, tx, form, id.0)
     }
 }

@@ -4,8 +4,8 @@ use chancery_application::APPLICATION_USER;
 use chancery_management::role_assignment::{ROLE_ASSIGNMENT, RoleAssignment};
 use chancery_record::{Timestamp, Value, format_timestamp};
 use chancery_resource::{
-    Answer, AuditAction, Call, Problem, StateTable, StoreError, StoredRow, Tx, audit_state, delete, load,
-    load_statements, select_where, update_unversioned,
+    Answer, AuditAction, Call, Problem, StateTable, StoreError, StoredRow, Tx, audit_state, delete,
+    event_name, load, load_statements, select_where, update_unversioned,
 };
 use chancery_scim::Target;
 use chancery_userstore::{
@@ -61,7 +61,7 @@ fn stop(call: &mut Call, tx: &mut Tx<'_>, token: Uuid) -> Result<(), Problem> {
         let was = load(&call.context, tx, &SCIM_TOKEN, None, Value::Id(token))?;
         let mut values = was.values.clone();
         ScimToken::STOPPED_ON.set(&mut values, Some(now))?;
-        let action = AuditAction::As("Modified", "stopped");
+        let action = AuditAction::Modified(event_name!("stopped"));
         let context = &mut call.context;
         return context
             .by_itself(|context| update_unversioned(context, tx, &SCIM_TOKEN, &was, &values, action));
@@ -72,7 +72,7 @@ fn stop(call: &mut Call, tx: &mut Tx<'_>, token: Uuid) -> Result<(), Problem> {
     tx.advance_epoch()?;
     let shape = &chancery_management::idp_instance::IDP_INSTANCE;
     let was = load(&call.context, tx, shape, None, Value::Id(instance))?;
-    audit_state(&call.context, tx, shape, &was, &was.values, "Modified", "scim-stopped")
+    audit_state(&call.context, tx, shape, &was, &was.values, event_name!("scim-stopped"))
 }
 
 /// After how much time a refused removal is reported again, in ms.
@@ -105,7 +105,7 @@ pub fn refuse_administrator(
     let new_id = call.context.new_id();
     let parameters = [instance.into(), id.into(), now.0.into(), (now.0 - DAY).into(), new_id.into()];
     if tx.execute(&upsert, &parameters)? == 1 {
-        audit_state(&call.context, tx, shape, row, &row.values, "Modified", "removal-refused")?;
+        audit_state(&call.context, tx, shape, row, &row.values, event_name!("removal-refused"))?;
     }
     Ok(Some(Answer::refusing(refusal)))
 }

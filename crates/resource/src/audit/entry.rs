@@ -1,5 +1,7 @@
 //! The audit entry and the event of a change.
 
+use std::borrow::Cow;
+
 use chancery_ledger::Stamp;
 use chancery_record::{Column, Field, Sealing, Value, canonical_json};
 use chancery_store::{Error, Tx, raw};
@@ -12,6 +14,8 @@ use crate::{
         event::{Event, SIGN_INS},
         placement::Placement,
     },
+    declare::event_name::EventName,
+    event_name,
     seal::{
         sealed::entry_associated_data,
         signer::{AuditSigner, DigestedContent},
@@ -19,6 +23,27 @@ use crate::{
 };
 
 const CATEGORY: &str = "DatabaseRecordChange";
+
+/// What was done with a row: the action of an audit entry.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RowAction {
+    /// It is new.
+    Added,
+    /// It was changed, or something was done with it.
+    Modified,
+    /// It was deleted, or hidden in the quarantine.
+    Deleted,
+}
+
+impl RowAction {
+    const fn as_str(self) -> &'static str {
+        match self {
+            Self::Added => "Added",
+            Self::Modified => "Modified",
+            Self::Deleted => "Deleted",
+        }
+    }
+}
 
 /// The content of the entry and the event of a change.
 pub struct Entry<'a> {
@@ -28,8 +53,8 @@ pub struct Entry<'a> {
     pub shape: &'a Shape,
     /// The values that identify the row and its scope.
     pub values: &'a [Value],
-    pub action: &'static str,
-    pub event: &'static str,
+    pub action: RowAction,
+    pub event: EventName,
     pub original: Option<String>,
     pub current: Option<String>,
     pub details: Details<'a>,
@@ -121,7 +146,7 @@ pub fn record(context: &Context, tx: &mut Tx<'_>, mut entry: Entry<'_>) -> Resul
         area: entry.shape.name,
         primary_key: &key,
         category: CATEGORY,
-        action: entry.action,
+        action: entry.action.as_str(),
         data_source: context.scope.source(),
         person,
     };
@@ -146,7 +171,7 @@ pub fn record(context: &Context, tx: &mut Tx<'_>, mut entry: Entry<'_>) -> Resul
             entry.shape.name.into(),
             key.as_str().into(),
             CATEGORY.into(),
-            entry.action.into(),
+            entry.action.as_str().into(),
             context.scope.source().into(),
             original.into(),
             current.into(),
@@ -179,7 +204,7 @@ pub fn record_move(
     number: i64,
 ) -> Result<(), Problem> {
     let details = &Details::None {};
-    ChangeEvent { number, tree: None, shape, values, name: "moved", details }.emit(context, tx)
+    ChangeEvent { number, tree: None, shape, values, name: event_name!("moved"), details }.emit(context, tx)
 }
 
 /// The event of a change of a row.
@@ -190,7 +215,7 @@ struct ChangeEvent<'a> {
     shape: &'a Shape,
     /// The values that identify the row and its scope.
     values: &'a [Value],
-    name: &'a str,
+    name: EventName,
     details: &'a Details<'a>,
 }
 
@@ -212,17 +237,14 @@ impl ChangeEvent<'_> {
     }
 }
 
-/// The trail of an event, and its type below `platform`: sign-in activity has names of its own.
-fn trail_and_type(context: &Context, shape: &Shape, event: &str) -> (i64, String) {
-    if let Some((_, own)) = shape.writes.sign_in_events.iter().find(|(name, _)| *name == event) {
-        return (SIGN_INS, format!("signin.{own}"));
-    }
+/// The trail of an event, and its type.
+fn trail_and_type(context: &Context, shape: &Shape, event: EventName) -> (i64, Cow<'static, str>) {
     let store = context.scope.store();
-    if let Some((_, own)) = shape.writes.named_events.iter().find(|(name, _)| *name == event) {
-        return (store, (*own).to_owned());
+    if let Some((_, own)) = shape.writes.event_types.iter().find(|(name, _)| *name == event) {
+        return (if own.is_of_sign_ins() { SIGN_INS } else { store }, own.as_str().into());
     }
     let service = if store == 0 { "management" } else { "userstore" };
-    (store, format!("{service}.{}.{event}", shape.name.to_lowercase()))
+    (store, format!("platform.{service}.{}.{}", shape.name.to_lowercase(), event.as_str()).into())
 }
 
 type SealedColumns = (&'static str, &'static str);

@@ -1,6 +1,8 @@
 //! Events as `CloudEvents` 1.0 envelopes in the outbox. They contain ids and names of members, never values.
 //! Position and scope, which only readers need, are added at reading.
 
+use std::borrow::Cow;
+
 use chancery_record::{Value, format_timestamp};
 use chancery_store::{Tx, raw};
 use serde::Serialize;
@@ -8,7 +10,7 @@ use serde_json::{Map, Value as Json, json};
 use uuid::Uuid;
 
 use super::{entry::to_json, placement::Placement};
-use crate::{Context, Problem, Sql};
+use crate::{Context, Problem, Sql, declare::event_name::EventType};
 
 /// The trail of sign-in activity (sessions, grants, attempts). A user store's trail has the store's number, the
 /// configuration's is 0.
@@ -22,8 +24,8 @@ pub struct Event<'a, D> {
     pub trail: i64,
     /// The store of its audit entry, if it has one.
     pub tree: Option<i64>,
-    /// Its type, without `platform.`.
-    pub kind: String,
+    /// Its type.
+    pub kind: Cow<'static, str>,
     /// The key of its subject.
     pub subject: &'a str,
     /// The scope of the subject.
@@ -36,7 +38,7 @@ pub struct Event<'a, D> {
 struct Envelope<'a, D> {
     specversion: &'static str,
     id: String,
-    r#type: String,
+    r#type: &'a str,
     subject: &'a str,
     time: String,
     datacontenttype: &'static str,
@@ -51,7 +53,7 @@ impl<D: Serialize> Event<'_, D> {
         let envelope = to_json(&Envelope {
             specversion: "1.0",
             id: self.number.to_string(),
-            r#type: format!("platform.{}", self.kind),
+            r#type: &self.kind,
             subject: self.subject,
             time: String::from_utf8(time).unwrap_or_default(),
             datacontenttype: "application/json",
@@ -83,8 +85,8 @@ fn traceparent(trace: u128, number: i64) -> String {
 
 /// An event of sign-in activity, which is not audited: sessions, grants, attempts.
 pub struct SignInEvent {
-    /// The event, e.g. `session.created`.
-    pub name: &'static str,
+    /// The type of the event.
+    pub kind: EventType,
     /// The id of the session, grant or record.
     pub id: Uuid,
     /// The subscription of the tenant.
@@ -118,7 +120,7 @@ impl SignInEvent {
             number: context.app.audit_signer.number(context.now, 0),
             trail: SIGN_INS,
             tree: None,
-            kind: format!("signin.{}", self.name),
+            kind: self.kind.as_str().into(),
             subject: &id,
             placement: Placement::of_sign_in(self.subscription, self.tenant, self.instance),
             data,

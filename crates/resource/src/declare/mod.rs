@@ -4,6 +4,7 @@
 pub mod call;
 pub mod custom;
 pub mod deletes;
+pub mod event_name;
 pub mod operation;
 pub mod plan;
 pub mod platform;

@@ -5,6 +5,7 @@ use chancery_store::Tx;
 
 use crate::{
     Context, Personal, Problem, Protection, Shape, ValidateRows,
+    declare::event_name::{EventName, EventType},
     declare::require,
     declare::rules::{Apply, Rules, apply_rules},
 };
@@ -23,7 +24,7 @@ pub type AfterWrite = fn(&Context, &mut Tx<'_>, &[Value]) -> Result<(), Problem>
 
 /// Names a change after its effect on a state: gets the values before and after; `updated` where it returns
 /// none.
-pub type NameChange = fn(&[Value], &[Value]) -> Option<&'static str>;
+pub type NameChange = fn(&[Value], &[Value]) -> Option<EventName>;
 
 /// A postcondition: checks an invariant after every write.
 pub type Postcondition = fn(&Context, &mut Tx<'_>) -> Result<(), Problem>;
@@ -94,11 +95,8 @@ pub struct Writes {
     pub is_removable: bool,
     /// Whether a change of a row advances the security epoch, so that every process drops its cache.
     pub bumps_epoch: bool,
-    /// Events named as sign-in activity of people: the word of the change, and the type below
-    /// `platform.signin`.
-    pub sign_in_events: &'static [(&'static str, &'static str)],
-    /// Events not named after their resource: the word of the change, and the type below `platform`.
-    pub named_events: &'static [(&'static str, &'static str)],
+    /// The events whose types do not follow from the resource: the name of each, and its type.
+    pub event_types: &'static [(EventName, EventType)],
 }
 
 impl Writes {
@@ -119,8 +117,7 @@ impl Writes {
             is_sensitive: false,
             is_removable: false,
             bumps_epoch: false,
-            sign_in_events: &[],
-            named_events: &[],
+            event_types: &[],
         }
     }
 }
@@ -282,19 +279,11 @@ impl Shape {
         self
     }
 
-    /// The same, with events named as sign-in activity of people: each the word of the change, and the type
-    /// below `platform.signin`.
+    /// The same, with events whose types do not follow from the resource: the name of each, and its type. Those below
+    /// `platform.signin` are sign-in activity of people.
     #[must_use]
-    pub const fn sign_in_events(mut self, events: &'static [(&'static str, &'static str)]) -> Self {
-        self.writes.sign_in_events = events;
-        self
-    }
-
-    /// The same, with events not named after the resource: each the word of the change, and the type below
-    /// `platform`.
-    #[must_use]
-    pub const fn named_events(mut self, events: &'static [(&'static str, &'static str)]) -> Self {
-        self.writes.named_events = events;
+    pub const fn event_types(mut self, types: &'static [(EventName, EventType)]) -> Self {
+        self.writes.event_types = types;
         self
     }
 

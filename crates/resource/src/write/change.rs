@@ -10,23 +10,28 @@ use uuid::Uuid;
 use crate::{
     Context, OwnerRow, Problem, Relation, Shape, StoredRow,
     audit::entry::{
-        Details, Entry, Links, changed_members, content, fields_with, record, record_move, to_json,
+        Details, Entry, Links, RowAction, changed_members, content, fields_with, record, record_move, to_json,
     },
     audit::person::person,
     audit::placement::Placement,
+    declare::event_name::EventName,
+    event_name,
     seal::sealed::seal_secret,
     write::integrity::{WrittenRow, confine, register_postcondition},
     write::protect::{check_change, check_new, check_part},
     write::setter::with_setter,
 };
 
+/// The event of a change of fields that is no action of its own on the row.
+pub const UPDATED: EventName = event_name!("updated");
+
 /// The audit of a change that no body requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AuditAction {
     /// Not audited, and no event: run-time state, such as a counter.
     Silent,
-    /// Audited with an entry of this action, and an event of this name.
-    As(&'static str, &'static str),
+    /// Audited as a modification, with an event of this name.
+    Modified(EventName),
 }
 
 /// Writes a new row.
@@ -66,8 +71,8 @@ pub fn insert_row(
             person,
             shape,
             values,
-            action: "Added",
-            event: "created",
+            action: RowAction::Added,
+            event: event_name!("created"),
             original: None,
             current: Some(current),
             details: changed_members(changed.map(|(field, _)| field)),
@@ -134,7 +139,7 @@ pub fn update_row(
     values: &[Value],
 ) -> Result<(), Problem> {
     let shape = shape.base();
-    let change = RowChange { was, values, token: shape.plan().token, action: "Modified", event: "updated" };
+    let change = RowChange { was, values, token: shape.plan().token, event: UPDATED };
     change.write(context, tx, shape)
 }
 
@@ -158,11 +163,11 @@ pub fn update_unversioned(
     match action {
         AuditAction::Silent => {
             let values = &*with_setter(context, base, Some(was), was.owner.as_ref(), values);
-            check_change(context, tx, base, was, values, "updated")?;
+            check_change(context, tx, base, was, values, UPDATED)?;
             write_columns(context, tx, base, was, values, None, None).map(drop)?;
         }
-        AuditAction::As(action, event) => {
-            RowChange { was, values, token: None, action, event }.write(context, tx, base)?;
+        AuditAction::Modified(event) => {
+            RowChange { was, values, token: None, event }.write(context, tx, base)?;
         }
     }
     confine_one(context, tx, shape, false, values)
@@ -180,15 +185,14 @@ pub fn advance(
     shape: &Shape,
     was: &StoredRow,
     mut values: Vec<Value>,
-    action: &'static str,
-    event: &'static str,
+    event: EventName,
 ) -> Result<(), Problem> {
     let base = shape.base();
     let token = base.plan().token;
     if let Some(value) = token.and_then(|index| values.get_mut(index)) {
         *value = context.new_token();
     }
-    RowChange { was, values: &values, token, action, event }.write(context, tx, base)?;
+    RowChange { was, values: &values, token, event }.write(context, tx, base)?;
     confine_one(context, tx, shape, false, &values)
 }
 
@@ -199,8 +203,36 @@ pub fn audit_state(
     shape: &Shape,
     was: &StoredRow,
     values: &[Value],
-    action: &'static str,
-    event: &'static str,
+    event: EventName,
+) -> Result<(), Problem> {
+    record_state(context, tx, shape, was, StateChange { values, action: RowAction::Modified, event })
+}
+
+/// Audits the deletion of a row of a state table, which the caller deletes.
+pub fn audit_removal(
+    context: &Context,
+    tx: &mut Tx<'_>,
+    shape: &Shape,
+    was: &StoredRow,
+    event: EventName,
+) -> Result<(), Problem> {
+    let change = StateChange { values: &was.values, action: RowAction::Deleted, event };
+    record_state(context, tx, shape, was, change)
+}
+
+/// A change of a row of a state table.
+struct StateChange<'a> {
+    values: &'a [Value],
+    action: RowAction,
+    event: EventName,
+}
+
+fn record_state(
+    context: &Context,
+    tx: &mut Tx<'_>,
+    shape: &Shape,
+    was: &StoredRow,
+    StateChange { values, action, event }: StateChange<'_>,
 ) -> Result<(), Problem> {
     check_part(context, tx, shape, was)?;
     let person = person(context, tx, shape, &was.values, was.owner.as_ref())?;
@@ -239,19 +271,17 @@ struct RowChange<'a> {
     values: &'a [Value],
     /// The index of the token, where the row must be unchanged since it was read.
     token: Option<usize>,
-    /// The action of the audit entry.
-    action: &'static str,
     /// The name of the event.
-    event: &'static str,
+    event: EventName,
 }
 
 impl RowChange<'_> {
     /// Writes the changed columns, and the change's audit entry and event.
     fn write(self, context: &Context, tx: &mut Tx<'_>, shape: &Shape) -> Result<(), Problem> {
-        let Self { was, values, token, action, event } = self;
+        let Self { was, values, token, event } = self;
         let values = &*with_setter(context, shape, Some(was), was.owner.as_ref(), values);
         check_change(context, tx, shape, was, values, event)?;
-        let named = (event == "updated").then_some(shape.writes.name_change).flatten();
+        let named = (event == UPDATED).then_some(shape.writes.name_change).flatten();
         let event = named.and_then(|name| name(&was.values, values)).unwrap_or(event);
         let number = next_number(context, was);
         let (before, after) =
@@ -268,7 +298,7 @@ impl RowChange<'_> {
                 person,
                 shape,
                 values: &was.values,
-                action,
+                action: RowAction::Modified,
                 event,
                 original: Some(content(shape, &was.values)),
                 current: Some(content(shape, values)),
@@ -383,8 +413,8 @@ pub fn audit_links(
             person,
             shape,
             values: &owner.values,
-            action: "Modified",
-            event: "related",
+            action: RowAction::Modified,
+            event: event_name!("related"),
             original: None,
             current: Some(change),
             details: Details::of_links(relation.audited_as, links),

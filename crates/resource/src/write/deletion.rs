@@ -1,15 +1,17 @@
 //! Deleting a resource's row, with its audit entry and its event: hidden in the quarantine, or deleted
 //! permanently.
 
-use crate::settings::{Flag, Setting, UserStoreOption};
 use chancery_record::{Timestamp, Value};
 use chancery_store::{StateTable, Tx, raw};
 use uuid::Uuid;
 
 use crate::{
     Context, Deletion, LIST, Personal, Problem, Scope, Shape, StoredRow,
-    audit::entry::{Details, Entry, content, record},
+    audit::entry::{Details, Entry, RowAction, content, record},
     audit::person::person,
+    declare::event_name::EventName,
+    event_name,
+    settings::{Flag, Setting, UserStoreOption},
     write::change::{finish, next_number},
     write::protect::check_act,
 };
@@ -23,7 +25,7 @@ pub fn delete(context: &Context, tx: &mut Tx<'_>, shape: &Shape, was: &StoredRow
     let hides = hides(context, shape);
     if matches!(shape.personal, Personal::Is(_)) && !hides {
         // the key is deleted with the person: contents encrypted now could never be read
-        return destroy(context, tx, shape, was, "deleted");
+        return destroy(context, tx, shape, was, event_name!("deleted"));
     }
     let person = person(context, tx, shape, &was.values, was.owner.as_ref())?;
     let number = next_number(context, was);
@@ -53,8 +55,8 @@ pub fn delete(context: &Context, tx: &mut Tx<'_>, shape: &Shape, was: &StoredRow
             person,
             shape,
             values: &was.values,
-            action: "Deleted",
-            event: "deleted",
+            action: RowAction::Deleted,
+            event: event_name!("deleted"),
             original: Some(content(shape, &was.values)),
             current: None,
             details: Details::None {},
@@ -67,7 +69,7 @@ pub fn delete(context: &Context, tx: &mut Tx<'_>, shape: &Shape, was: &StoredRow
 pub fn purge(context: &Context, tx: &mut Tx<'_>, shape: &Shape, was: &StoredRow) -> Result<(), Problem> {
     let shape = shape.base();
     check_act(context, tx, shape, was)?;
-    destroy(context, tx, shape, was, "purged")
+    destroy(context, tx, shape, was, event_name!("purged"))
 }
 
 fn destroy(
@@ -75,7 +77,7 @@ fn destroy(
     tx: &mut Tx<'_>,
     shape: &Shape,
     was: &StoredRow,
-    event: &'static str,
+    event: EventName,
 ) -> Result<(), Problem> {
     remove(context, tx, shape, was)?;
     if matches!(shape.personal, Personal::Is(_)) {
@@ -101,7 +103,7 @@ fn destroy(
             person: None,
             shape,
             values: &was.values,
-            action: "Deleted",
+            action: RowAction::Deleted,
             event,
             original: None,
             current: None,

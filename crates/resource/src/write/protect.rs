@@ -6,7 +6,7 @@ use uuid::Uuid;
 
 use crate::{
     CarriedBy, CarriedRole, Context, LIST, OwnerRow, Personal, Problem, ProblemKind, Protection, Reach,
-    Shape, StoredRow,
+    Shape, StoredRow, declare::event_name::EventName, write::change::UPDATED,
 };
 
 /// A row to be written, by the id of the row whose roles count, and its position in the body.
@@ -92,7 +92,7 @@ pub fn check_change(
     shape: &Shape,
     was: &StoredRow,
     values: &[Value],
-    event: &str,
+    event: EventName,
 ) -> Result<(), Problem> {
     check_one(context, tx, protectors_of_change(context, shape, was, values, event))
 }
@@ -127,10 +127,10 @@ fn protectors_of_change(
     shape: &Shape,
     was: &StoredRow,
     values: &[Value],
-    event: &str,
+    event: EventName,
 ) -> Vec<Protector> {
     let open = shape.writes.open;
-    let is_changed = event != "updated" || differs(shape, was, values);
+    let is_changed = event != UPDATED || differs(shape, was, values);
     if !is_changed || (open.holds(&was.values) && open.holds(values)) {
         return Vec::new();
     }
@@ -173,7 +173,7 @@ pub fn check_changes<'a>(
 ) -> Result<(), Problem> {
     let shape = shape.base();
     let protectors =
-        rows.map(|(base, was, values)| (base, protectors_of_change(context, shape, was, values, "updated")));
+        rows.map(|(base, was, values)| (base, protectors_of_change(context, shape, was, values, UPDATED)));
     check_all(context, tx, protectors)
 }
 

@@ -13,7 +13,8 @@ use std::sync::Arc;
 use chancery_application::{SignOutScope, sign_out};
 use chancery_record::{Timestamp, Value};
 use chancery_resource::{
-    AppContext, Context, MasterKey, Problem, SignInEvent, StateTable, StoreError, Tx, random,
+    AppContext, Context, EventType, MasterKey, Problem, SignInEvent, StateTable, StoreError, Tx, event_type,
+    random,
 };
 use chancery_store::selectable;
 use uuid::Uuid;
@@ -128,13 +129,13 @@ impl Grant {
         );
         tx.queue(&insert, parameters)?;
         let context = context_of_person(app, granted.person, self.started_on);
-        self.event("grant.created", Some(subscription)).announce(&context, tx)
+        self.event(event_type!("platform.signin.grant.created"), Some(subscription)).announce(&context, tx)
     }
 
     /// Its event.
-    pub fn event(&self, name: &'static str, subscription: Option<Uuid>) -> SignInEvent {
+    pub fn event(&self, kind: EventType, subscription: Option<Uuid>) -> SignInEvent {
         SignInEvent {
-            name,
+            kind,
             id: self.id,
             subscription,
             tenant: self.granted.tenant,

@@ -1,7 +1,7 @@
 //! The page that confirms an e-mail address by a code.
 
 use chancery_flow::{Action, Event};
-use chancery_resource::{AuditAction, Problem, Tx};
+use chancery_resource::{AuditAction, Problem, Tx, event_name};
 use chancery_userstore::user::user_of;
 use serde_json::json;
 
@@ -63,6 +63,6 @@ fn confirm_email(action: &ActionContext<'_>, tx: &mut Tx<'_>, typed: &str) -> Re
     };
     stored_user.user.email_address_confirmed = true;
     stored_user.user.renew_token(action.context)?;
-    stored_user.save(action.context, tx, AuditAction::As("Modified", "email-confirmed"))?;
+    stored_user.save(action.context, tx, AuditAction::Modified(event_name!("email-confirmed")))?;
     Ok(ActionResult::Event(Event::ActionDone(Action::Email)))
 }

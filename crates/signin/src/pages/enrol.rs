@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use chancery_credential::totp::base32;
 use chancery_flow::{Choice, CodeKind, Event, Method, Proven, Step};
 use chancery_resource::settings::FactorOption;
-use chancery_resource::{Problem, Tx};
+use chancery_resource::{Problem, Tx, event_name};
 use qrcodegen::{QrCode, QrCodeEcc};
 use serde_json::{Map, Value, json};
 
@@ -125,7 +125,7 @@ fn store_authenticator(
         return Ok(ActionResult::Wrong("code_wrong", "code"));
     };
     let codes = make_recovery_codes(context, tx, person, id)?;
-    audit_person(context, tx, person, "factor-enrolled")?;
+    audit_person(context, tx, person, event_name!("enrolled"))?;
     let proven = Proven { person, instance, method: Method::Totp, credential: Some(id) };
     Ok(ActionResult::Enrolled(Event::FactorEnrolled(proven), codes))
 }

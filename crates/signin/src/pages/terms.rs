@@ -2,7 +2,7 @@
 
 use chancery_flow::{Action, Event};
 use chancery_resource::settings::TenantOption;
-use chancery_resource::{Problem, StateTable, Tx};
+use chancery_resource::{Problem, StateTable, Tx, event_name};
 use serde_json::{Value, json};
 
 use super::{Attempt, Form, Posted, SignInPage, cancel};
@@ -61,6 +61,6 @@ fn accept_terms(action: &ActionContext<'_>, tx: &mut Tx<'_>, shown: &str) -> Res
     );
     let now = action.context.now.0.into();
     tx.queue(&text, vec![identified.person.into(), identified.tenant.into(), version.into(), now])?;
-    audit_person(action.context, tx, identified.person, "terms-accepted")?;
+    audit_person(action.context, tx, identified.person, event_name!("terms-accepted"))?;
     Ok(ActionResult::Event(Event::ActionDone(Action::Terms)))
 }

@@ -12,7 +12,9 @@ use chancery_management::{
     sign_in::consent::{ConsentSource, SIGN_IN_CONSENT, SignInConsent},
 };
 use chancery_record::{FieldType as _, Record as _, ShortText, Value};
-use chancery_resource::{Context, PLATFORM, Problem, StoreError, Tx, advance, insert, load, new_row};
+use chancery_resource::{
+    Context, PLATFORM, Problem, StoreError, Tx, advance, event_name, insert, load, new_row,
+};
 use chancery_store::selectable;
 use uuid::Uuid;
 
@@ -128,7 +130,7 @@ pub fn store(
         SignInConsent::PLATFORM_GIVEN_ON.set(&mut values, Some(context.now))?;
     }
     if let Some(was) = &before {
-        return advance(context, tx, &SIGN_IN_CONSENT, was, values, "Modified", "updated");
+        return advance(context, tx, &SIGN_IN_CONSENT, was, values, event_name!("updated"));
     }
     SignInConsent::CLIENT_APP_ID.set(&mut values, ClientAppId(application))?;
     SignInConsent::PLATFORM_USER_ID.set(&mut values, ApplicationUserId(person))?;

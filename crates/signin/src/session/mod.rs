@@ -8,7 +8,7 @@ use chancery_application::{SignOutScope, sign_out};
 use chancery_flow::{Identified, Proof, SessionFacts, SignedIn};
 use chancery_record::{Timestamp, Value};
 use chancery_resource::settings::{Options, TenantOption};
-use chancery_resource::{Context, MasterKey, Problem, SignInEvent, random};
+use chancery_resource::{Context, MasterKey, Problem, SignInEvent, event_type, random};
 use chancery_store::{Error, StateTable, Tx, selectable};
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
@@ -306,7 +306,7 @@ pub fn establish(
         store_claims(tx, &context.app.master, id, external_claims)?;
     }
     let created = SignInEvent {
-        name: "session.created",
+        kind: event_type!("platform.signin.session.created"),
         id,
         subscription: Some(tenant.subscription),
         tenant: identified.tenant,

@@ -7,7 +7,7 @@ use chancery_flow::NotAdmitted;
 use chancery_management::sign_in::record::associated_data;
 use chancery_record::{Timestamp, Value};
 use chancery_resource::settings::{Options, Setting, Span, TenantOption};
-use chancery_resource::{Context, PersonKey, Problem, SignInEvent, StateTable, Tx, selectable};
+use chancery_resource::{Context, PersonKey, Problem, SignInEvent, StateTable, Tx, event_type, selectable};
 use chancery_userstore::password::write_for_unknown_user;
 use uuid::Uuid;
 
@@ -125,7 +125,7 @@ impl SignInRecord<'_> {
         );
         tx.queue(&text, vec![digest.into(), id.into(), context.now.plus(HOUR).0.into()])?;
         let failed = SignInEvent {
-            name: "attempt.failed",
+            kind: event_type!("platform.signin.attempt.failed"),
             id,
             subscription: about.subscription,
             tenant: self.tenant,

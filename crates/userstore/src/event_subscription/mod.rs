@@ -17,7 +17,7 @@ pub static EVENT_SUBSCRIPTION: Shape =
         .unique(&[Unique::new("event_subscription__id", &[EventSubscription::ID.field()])])
         .validate_rows(check)
         .after_write(store_reader_cursors)
-        .named_events(NAMED_EVENTS);
+        .event_types(NAMED_EVENTS);
 
 /// The shape of the deliveries of a subscription.
 static EVENT_DELIVERY: Shape = Shape::of::<EventDelivery>("EventDelivery", DELIVERIES[1], Reach::Store)

@@ -9,8 +9,8 @@ use chancery_record::{
 use chancery_resource::settings::UserStoreOption;
 use chancery_resource::{
     Action as A, Answer, AuditAction, Body, BodyForm, Call, Context, Custom, JsonForm, Method as M, Op,
-    Permit::UserStore, Problem, Reach, Reply, Shape, Tx, answer_form, check_if_match, insert, list_where,
-    load, load_rows, new_row, random, read_form, selectable, update_unversioned,
+    Permit::UserStore, Problem, Reach, Reply, Shape, Tx, answer_form, check_if_match, event_name, insert,
+    list_where, load, load_rows, new_row, random, read_form, selectable, update_unversioned,
 };
 use serde_json::json;
 
@@ -277,7 +277,7 @@ fn revoke(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
         &ACCESS_PASS,
         &was,
         &pass.into_values(),
-        AuditAction::As("Modified", "revoked"),
+        AuditAction::Modified(event_name!("revoked")),
     )?;
     event::record(&call.context, tx, user, EventType::TemporaryAccessPassRevoked, None, None)?;
     Ok(Answer::new(call.request.op.status))
@@ -318,7 +318,7 @@ fn revoke_rows(context: &Context, tx: &mut Tx<'_>, rids: &[i64]) -> Result<(), P
             &ACCESS_PASS,
             &was,
             &pass.into_values(),
-            AuditAction::As("Modified", "revoked"),
+            AuditAction::Modified(event_name!("revoked")),
         )?;
     }
     Ok(())
@@ -359,7 +359,7 @@ pub fn note_use(context: &Context, tx: &mut Tx<'_>, user: UserId, id: Uuid) -> R
     if pass.is_one_time_use {
         pass.status = PassStatus::Used;
     }
-    let action = AuditAction::As("Modified", "used");
+    let action = AuditAction::Modified(event_name!("used"));
     update_unversioned(context, tx, &ACCESS_PASS, &was, &pass.into_values(), action)?;
     event::record(context, tx, user, EventType::TemporaryAccessPassUsed, None, None)
 }

@@ -10,8 +10,8 @@ use chancery_passkey::{
 use chancery_record::{Bytes, Name, OPEN, Record as _, SHOWN, Timestamp, Uuid, Value, parse_id, record};
 use chancery_resource::{
     Answer, AuditAction, BodyForm, Call, Context, OwnerRow, Problem, Purpose, StateTable, StoreError,
-    StoredRow, Tx, Work, answer_form, audit_trail::Digest, find_owner, insert, load_by, new_row, owner_of,
-    read_form, select_of, selectable, update_unversioned, write_stored,
+    StoredRow, Tx, Work, answer_form, audit_trail::Digest, event_name, find_owner, insert, load_by, new_row,
+    owner_of, read_form, select_of, selectable, update_unversioned, write_stored,
 };
 use chancery_trust::Snapshot;
 use serde_json::{Value as Json, json};
@@ -435,5 +435,5 @@ pub fn note_use(
 
 /// Records that there may be a copy of a passkey. The passkey does not change.
 fn suspect_clone(context: &Context, tx: &mut Tx<'_>, row: &StoredRow) -> Result<(), Problem> {
-    chancery_resource::audit_state(context, tx, &PASSKEY, row, &row.values, "Modified", "clone-suspected")
+    chancery_resource::audit_state(context, tx, &PASSKEY, row, &row.values, event_name!("clone-suspected"))
 }

@@ -8,8 +8,8 @@ use chancery_record::{
 };
 use chancery_resource::{
     Action as A, Answer, AuditAction, Body, BodyForm, Call, Context, Custom, Method as M, Op,
-    Permit::UserStore, Problem, ProblemKind, Reach, Reply, Shape, Tx, check_if_match, insert, list_where,
-    load, load_by, new_row, read_form, select_where, update_unversioned, write_stored,
+    Permit::UserStore, Problem, ProblemKind, Reach, Reply, Shape, Tx, UPDATED, check_if_match, event_name,
+    insert, list_where, load, load_by, new_row, read_form, select_where, update_unversioned, write_stored,
 };
 
 use super::{
@@ -202,7 +202,7 @@ fn close_expired(context: &Context, tx: &mut Tx<'_>, user: UserId) -> Result<(),
         &RECOVERY,
         &was,
         &transaction.into_values(),
-        AuditAction::As("Modified", "expired"),
+        AuditAction::Modified(event_name!("expired")),
     )
 }
 
@@ -237,7 +237,7 @@ fn advance(
         &RECOVERY,
         &was,
         &transaction.into_values(),
-        AuditAction::As("Modified", "updated"),
+        AuditAction::Modified(UPDATED),
     )?;
     if let Some(event_type) = event_type {
         event::record(&call.context, tx, user, event_type, None, None)?;

@@ -7,8 +7,8 @@ use chancery_credential::{
 use chancery_record::{Record as _, Secret, Timestamp, Value, fold};
 use chancery_resource::settings::{Options, UserStoreOption};
 use chancery_resource::{
-    Answer, AuditAction, Call, Context, Permit, Problem, Purpose, Sql, StateTable, StoredRow, Tx, Work,
-    load_by, read_form, select_by, update_unversioned, write_stored,
+    Answer, AuditAction, Call, Context, EventName, Permit, Problem, Purpose, Sql, StateTable, StoredRow, Tx,
+    Work, event_name, load_by, read_form, select_by, update_unversioned, write_stored,
 };
 use uuid::Uuid;
 
@@ -269,7 +269,7 @@ fn end(call: &mut Call, tx: &mut Tx<'_>, checked: &Checked) -> Result<Answer, Pr
     }
     stored_hash::put(&call.context, tx, &loaded, hash, None, &options)?;
     stored_hash::finish(&call.context, &mut loaded, &options)?;
-    finish(call, tx, loaded, "password-changed")
+    finish(call, tx, loaded, event_name!("password-changed"))
 }
 
 /// Responds to a dry run like to a change. Only the successful attempt is recorded.
@@ -301,9 +301,9 @@ pub fn finish(
     call: &mut Call,
     tx: &mut Tx<'_>,
     loaded: UserForUpdate,
-    event: &'static str,
+    event: EventName,
 ) -> Result<Answer, Problem> {
-    let audit = AuditAction::As("Modified", event);
+    let audit = AuditAction::Modified(event);
     if call.request.op.permit == Permit::Public {
         call.context.actor = Some(loaded.user.id.0);
         loaded.save(&call.context, tx, audit)?;
@@ -324,5 +324,5 @@ pub fn record_failure(
         return loaded.save(context, tx, AuditAction::Silent);
     }
     mail::notify_lock(context, tx, &loaded, failed)?;
-    loaded.save(context, tx, AuditAction::As("Modified", "locked"))
+    loaded.save(context, tx, AuditAction::Modified(event_name!("locked")))
 }

@@ -3,7 +3,7 @@
 use chancery_credential::{lockout, policy::Policy};
 use chancery_record::Secret;
 use chancery_resource::settings::UserStoreOption;
-use chancery_resource::{AuditAction, Context, Problem, StoreError, Tx};
+use chancery_resource::{AuditAction, Context, Problem, StoreError, Tx, event_name};
 
 use super::{
     set::{HashOutcome, hashing_work, options},
@@ -137,6 +137,6 @@ pub fn change(
         let succeeded = lockout::succeed(loaded.user.lockout(), context.now, counted.attempt);
         loaded.user.set_lockout(succeeded.state);
     }
-    loaded.save(context, tx, AuditAction::As("Modified", "password-changed")).map(drop)?;
+    loaded.save(context, tx, AuditAction::Modified(event_name!("password-changed"))).map(drop)?;
     Ok(Ok(()))
 }

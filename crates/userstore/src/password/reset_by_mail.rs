@@ -2,7 +2,9 @@
 
 use chancery_record::{Secret, Value};
 use chancery_resource::settings::UserStoreOption;
-use chancery_resource::{AuditAction, Context, Problem, StateTable, Tx, Work, load_by, select_where};
+use chancery_resource::{
+    AuditAction, Context, Problem, StateTable, Tx, Work, event_name, load_by, select_where,
+};
 use uuid::Uuid;
 
 use super::{
@@ -52,7 +54,7 @@ pub fn send_link(
     let link = link(user.id.0, &token);
     mail::send_token(context, tx, &loaded, &token, end, Some(link))?;
     // the user's concurrency token does not change: else anyone could make an administrator's change fail
-    loaded.save(context, tx, AuditAction::As("Modified", "password-reset-requested"))?;
+    loaded.save(context, tx, AuditAction::Modified(event_name!("password-reset-requested")))?;
     Ok(true)
 }
 
@@ -140,6 +142,6 @@ pub fn end(
     }
     token::set_by_token(context, tx, &mut loaded, outcome.hash("newPassword")?)?;
     context.actor = Some(loaded.user.id.0);
-    loaded.save(context, tx, AuditAction::As("Modified", "password-reset"))?;
+    loaded.save(context, tx, AuditAction::Modified(event_name!("password-reset")))?;
     Ok(Reset::Done)
 }

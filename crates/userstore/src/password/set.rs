@@ -10,7 +10,7 @@ use chancery_credential::{
 use chancery_record::{Secret, Timestamp};
 use chancery_resource::settings::{Options, UserStoreOption};
 use chancery_resource::{
-    Answer, AuditAction, Call, Context, Problem, Purpose, StoreError, Tx, Work, read_form,
+    Answer, AuditAction, Call, Context, Problem, Purpose, StoreError, Tx, Work, event_name, read_form,
 };
 
 use super::{InitialPassword, ResetPassword, stored_hash};
@@ -117,7 +117,7 @@ pub fn initial(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
     loaded.user.is_password_change_required = true;
     loaded.user.password_expiration =
         form.password_expiration.or_else(|| Some(initial_end(&call.context, &options)));
-    loaded.save_and_answer(call, tx, AuditAction::As("Modified", "password-set"))
+    loaded.save_and_answer(call, tx, AuditAction::Modified(event_name!("password-set")))
 }
 
 fn initial_end(context: &Context, options: &Options<UserStoreOption>) -> Timestamp {
@@ -144,5 +144,5 @@ pub fn reset(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
         )));
     };
     put_new(&call.context, tx, &mut loaded, &outcome, "newPassword")?;
-    loaded.save_and_answer(call, tx, AuditAction::As("Modified", "password-reset"))
+    loaded.save_and_answer(call, tx, AuditAction::Modified(event_name!("password-reset")))
 }

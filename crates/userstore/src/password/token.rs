@@ -5,7 +5,8 @@ use chancery_credential::{hash::verify_unknown_user, lockout};
 use chancery_record::{Email, MailAddress, Secret, Timestamp, Value};
 use chancery_resource::settings::UserStoreOption;
 use chancery_resource::{
-    Answer, AuditAction, Call, Context, Problem, Purpose, StateTable, Tx, Work, random, read_form, selectable,
+    Answer, AuditAction, Call, Context, EventName, Problem, Purpose, StateTable, Tx, Work, event_name,
+    random, read_form, selectable,
 };
 use uuid::Uuid;
 
@@ -105,7 +106,7 @@ fn deliver(call: &mut Call, tx: &mut Tx<'_>, loaded: UserForUpdate) -> Result<An
     let (token, end) = create(&call.context, tx, loaded.was.rid, call.context.actor)?;
     mail::send_token(&call.context, tx, &loaded, &token, end, None)?;
     // no field of the user changes: the request for a token is an audit entry of its own
-    loaded.audit_and_respond(call, tx, "password-reset-requested")
+    loaded.audit_and_respond(call, tx, event_name!("password-reset-requested"))
 }
 
 /// The user, if this token is valid for the user now: also during a temporary lock.
@@ -179,7 +180,7 @@ pub fn redeem(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
         return Ok(Answer::refusing(refusal(call, "token")));
     };
     set_by_token(&call.context, tx, &mut loaded, outcome.hash("newPassword")?)?;
-    finish(call, tx, loaded, "password-reset")
+    finish(call, tx, loaded, event_name!("password-reset"))
 }
 
 impl UserForUpdate {
@@ -188,9 +189,9 @@ impl UserForUpdate {
         mut self,
         call: &mut Call,
         tx: &mut Tx<'_>,
-        event: &'static str,
+        event: EventName,
     ) -> Result<Answer, Problem> {
         self.user.renew_token(&call.context)?;
-        self.save_and_answer(call, tx, AuditAction::As("Modified", event))
+        self.save_and_answer(call, tx, AuditAction::Modified(event))
     }
 }

@@ -9,7 +9,8 @@ use chancery_record::{
 };
 use chancery_resource::{
     Action as A, Answer, Call, CarriedBy, Custom, Links, Method as M, Op, Permit::UserStore, Problem,
-    Protection, Reach, Reply, Shape, Tx, Unique, added, advance, check_if_match, key_of, load, standard,
+    Protection, Reach, Reply, Shape, Tx, Unique, added, advance, check_if_match, event_name, key_of, load,
+    standard,
 };
 use uuid::Uuid;
 
@@ -184,6 +185,6 @@ fn resume(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
     }
     let mut values = was.values.clone();
     ScimToken::STOPPED_ON.set(&mut values, None)?;
-    advance(&call.context, tx, &SCIM_TOKEN, &was, values, "Modified", "resumed")?;
+    advance(&call.context, tx, &SCIM_TOKEN, &was, values, event_name!("resumed"))?;
     Ok(Answer::new(call.request.op.status))
 }

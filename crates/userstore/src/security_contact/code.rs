@@ -3,8 +3,8 @@
 use chancery_mail::Kind;
 use chancery_record::{Record as _, Secret, Timestamp, Value, fold};
 use chancery_resource::{
-    Answer, AuditAction, Call, Context, OwnerRow, Problem, Purpose, StateTable, Tx, Work, load, owner_of,
-    random, read_form, update_unversioned, write_stored,
+    Answer, AuditAction, Call, Context, OwnerRow, Problem, Purpose, StateTable, Tx, Work, event_name, load,
+    owner_of, random, read_form, update_unversioned, write_stored,
 };
 use serde_json::json;
 
@@ -180,7 +180,7 @@ pub fn verify(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
         &SECURITY_CONTACT,
         &was,
         &values,
-        AuditAction::As("Modified", "verified"),
+        AuditAction::Modified(event_name!("verified")),
     )?;
     write_stored(call, tx, &SECURITY_CONTACT, &was.with(values))?;
     Ok(Answer::resource(call.request.op.status))

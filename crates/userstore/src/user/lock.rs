@@ -5,8 +5,8 @@ use chancery_credential::lockout::{self, Limits};
 use chancery_record::{Record as _, Timestamp, Value};
 use chancery_resource::settings::{Options, UserStoreOption};
 use chancery_resource::{
-    Answer, AuditAction, Call, Context, Problem, StoredRow, Tx, check_if_match, load, load_rows,
-    update_unversioned, write_stored,
+    Answer, AuditAction, Call, Context, EventName, Problem, StoredRow, Tx, check_if_match, event_name, load,
+    load_rows, update_unversioned, write_stored,
 };
 
 use super::{USER, User};
@@ -147,7 +147,7 @@ pub(crate) fn key_in_path(call: &Call) -> Result<Value, Problem> {
 }
 
 /// The name of a change of activity or of a lock; of both, that of activity.
-pub fn name_change(was: &[Value], now: &[Value]) -> Option<&'static str> {
+pub fn name_change(was: &[Value], now: &[Value]) -> Option<EventName> {
     let state = |values: &[Value]| {
         let (active, locked) =
             (User::IS_USER_ACTIVE.get(values).ok()?, User::IS_USER_LOCKED.get(values).ok()?);
@@ -155,18 +155,18 @@ pub fn name_change(was: &[Value], now: &[Value]) -> Option<&'static str> {
     };
     let ((was_active, was_locked, was_until), (active, locked, until)) = (state(was)?, state(now)?);
     match (was_locked, locked) {
-        _ if active && !was_active => Some("activated"),
-        _ if was_active && !active => Some("deactivated"),
-        (false, true) => Some("locked"),
-        (true, false) => Some("unlocked"),
-        (false, false) if until > was_until => Some("locked"),
-        (false, false) if until < was_until => Some("unlocked"),
+        _ if active && !was_active => Some(event_name!("activated")),
+        _ if was_active && !active => Some(event_name!("deactivated")),
+        (false, true) => Some(event_name!("locked")),
+        (true, false) => Some(event_name!("unlocked")),
+        (false, false) if until > was_until => Some(event_name!("locked")),
+        (false, false) if until < was_until => Some(event_name!("unlocked")),
         _ => None,
     }
 }
 
 /// The audit action for an update of the user.
-pub const UPDATED: AuditAction = AuditAction::As("Modified", "updated");
+pub const UPDATED: AuditAction = AuditAction::Modified(chancery_resource::UPDATED);
 
 /// The user with this row number.
 pub fn user_of(context: &Context, tx: &mut Tx<'_>, user: i64) -> Result<Option<UserForUpdate>, Problem> {

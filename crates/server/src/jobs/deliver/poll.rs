@@ -6,7 +6,8 @@ use chancery_auth::load_store_context;
 use chancery_management::{event::ACTORS, event_subscription::EVENT_SUBSCRIPTION as OF_CONFIGURATION};
 use chancery_record::{Timestamp, Value};
 use chancery_resource::{
-    AppContext, Context, EventCursor, Problem, Scope, Shape, StoredRow, TailEvent, TrailState, Tx,
+    AppContext, Context, EventCursor, EventType, Problem, Scope, Shape, StoredRow, TailEvent, TrailState, Tx,
+    event_type,
     feed::{EventQuery, EventSelection, Outgoing, outgoing},
     load, outgoing_of,
 };
@@ -277,12 +278,12 @@ fn gap(
     let subject = row.get(EventSubscription::ID)?.0.to_string();
     let id = format!("gap-{subject}-{}-{}", reached.trail, reached.position);
     let data = json!({ "after": reached.position, "next": next.position + 1 });
-    let body = envelope(context, row, &id, GAP, &data)?;
+    let body = envelope(context, row, &id, GAP.as_str(), &data)?;
     let at = EventCursor { position: 0, ..next };
-    Ok(Waiting { rid: 0, event: id, kind: GAP.to_owned(), subject, body, tries: 0, at })
+    Ok(Waiting { rid: 0, event: id, kind: GAP.as_str().to_owned(), subject, body, tries: 0, at })
 }
 
-const GAP: &str = "platform.event.gap";
+const GAP: EventType = event_type!("platform.event.gap");
 
 /// The failures in a row after these.
 pub fn count_failures(before: i64, completed: &Completed) -> i64 {

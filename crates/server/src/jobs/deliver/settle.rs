@@ -6,7 +6,8 @@ use chancery_auth::load_store_context;
 use chancery_mail::Kind;
 use chancery_record::Timestamp;
 use chancery_resource::{
-    AppContext, Context, EventCursor, Problem, Scope, Tail, Tx, WebhookOutcome, advance, load, random,
+    AppContext, Context, EventCursor, Problem, Scope, Tail, Tx, WebhookOutcome, advance, event_name, load,
+    random,
 };
 use chancery_store::Mode;
 use chancery_userstore::password::mail::send_notice;
@@ -215,7 +216,7 @@ impl Settled {
             let data = json!({ "name": name.as_str(), "url": url.as_str(), "since": since });
             send_notice(&sending, tx, Kind::SubscriptionDisabled, None, contact.as_str(), &data)?;
         }
-        advance(&context, tx, shape, &row, values, "Modified", "disabled")?;
+        advance(&context, tx, shape, &row, values, event_name!("subscription-disabled"))?;
         Ok::<_, Problem>(state::note_disabled(tx, id, now)?)
     }
 

@@ -6,7 +6,7 @@ use chancery_auth::{EndpointRequest, OAuthError, TokenGrant};
 use chancery_oauth::{Scope, parse_targets};
 use chancery_record::Timestamp;
 use chancery_resource::{
-    AppContext, Context, Problem, Tx,
+    AppContext, Context, Problem, Tx, event_type,
     settings::{Options, TenantOption},
 };
 use uuid::Uuid;
@@ -194,7 +194,7 @@ fn scope_of(
 
 /// Writes the record and the event of a reused refresh token.
 fn note_reuse(context: &Context, tx: &mut Tx<'_>, grant: &Grant, subscription: Uuid) -> Result<(), Problem> {
-    grant.event("grant.reused", Some(subscription)).announce(context, tx)?;
+    grant.event(event_type!("platform.signin.grant.reused"), Some(subscription)).announce(context, tx)?;
     let record = SignInRecord {
         outcome: SignInOutcome::Reused,
         tenant: grant.granted.tenant,

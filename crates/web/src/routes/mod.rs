@@ -3,6 +3,8 @@
 pub mod deprecation;
 pub mod system_route;
 
+use std::collections::BTreeMap;
+
 use chancery_resource::{Method, Op, Problem, ProblemKind, Service};
 use http::Method as HttpMethod;
 use matchit::{InsertError, Router};
@@ -39,7 +41,7 @@ impl Routes {
     /// # Errors
     /// Two ambiguous paths.
     pub fn new(services: &[&'static Service]) -> Result<Self, InsertError> {
-        let mut paths: Vec<(String, Target)> = Vec::new();
+        let mut operations: BTreeMap<String, Vec<Entry>> = BTreeMap::new();
         let mut number = 0;
         for service in services {
             let is_user_store = service.base.contains("{userstore}");
@@ -51,25 +53,22 @@ impl Routes {
                 }
                 let entry = Entry { op, number, base: service.base, is_user_store };
                 number += 1;
-                match paths.iter_mut().find(|(known, _)| *known == path) {
-                    Some((_, Target::Operations(entries))) => entries.push(entry),
-                    _ => paths.push((path, Target::Operations(vec![entry]))),
-                }
+                operations.entry(path).or_default().push(entry);
             }
+        }
+        let mut router = Router::new();
+        for (path, entries) in operations {
+            router.insert(path, Target::Operations(entries))?;
         }
         for route in SystemRoute::all() {
             let installation = [(route.path(), IssuerKind::Installation)].into_iter();
             let tenants = route.tenant_paths().iter().map(|path| (*path, IssuerKind::Tenant));
             for (path, kind) in installation.chain(tenants) {
-                paths.push((path.to_owned(), Target::System(route, kind)));
+                router.insert(path, Target::System(route, kind))?;
                 if route.is_typed() {
-                    paths.push((format!("{path}/"), Target::System(route, kind)));
+                    router.insert(format!("{path}/"), Target::System(route, kind))?;
                 }
             }
-        }
-        let mut router = Router::new();
-        for (path, target) in paths {
-            router.insert(path, target)?;
         }
         Ok(Self(router))
     }

@@ -4,7 +4,8 @@
 //   CHANCERY_BASE=http://localhost:8080 CHANCERY_SETUP=/console/setup/... CHANCERY_TOKEN=... node console.mjs
 //
 // The server is new: its first administrator is made here. PICTURES names a folder for pictures of the main pages, and ONLY
-// the parts that are run, for who works on one.
+// the parts that are run, for who works on one. HALF=pages runs what looks at every page, and HALF=tasks all other parts: two
+// such checks run beside each other.
 
 import { base, call, setOptions } from './api.mjs'
 import { allowAuthenticators } from './authenticator.mjs'
@@ -29,6 +30,9 @@ const people = '/api/userstore/v2/default/administration/User'
 const NEIGHBOURS = [['ada', 'Ada', 'Lovelace'], ['alan', 'Alan', 'Turing'], ['barbara', 'Barbara', 'Liskov'],
   ['edsger', 'Edsger', 'Dijkstra'], ['emmy', 'Emmy', 'Noether'], ['katherine', 'Katherine', 'Johnson'],
   ['konrad', 'Konrad', 'Zuse'], ['mary', 'Mary', 'Jackson']]
+/** The parts of HALF=pages: they look at all pages, and make what pages show. The other half needs the people of the first, too. */
+const PAGES = ['helpDesk', 'appsAndSettings', 'groupsWithin', 'providerTried', 'providerConnected', 'journeys', 'media', 'everyPage']
+
 /** Opens a page in a context of its own; what the browser complains of is kept. */
 async function opened(browser, { lang = 'en', theme = 'light', width = 1440, height = 900, script = true, touch = false } = {}, state) {
   const context = await browser.newContext({
@@ -352,10 +356,11 @@ try {
     everyPage: async () => everyPage(open, prefer, [...await records(), ...trial]),
     importPeople: () => importPeople(browser, state),
   }
-  const only = process.env.ONLY?.split(',')
+  const { ONLY, HALF } = process.env, only = ONLY?.split(',')
+  const isOfHalf = (name) => !HALF || name === 'helpDesk' || PAGES.includes(name) === (HALF === 'pages')
   for (const [name, run] of Object.entries(parts)) {
     await renew()
-    if (!(only?.includes(name) ?? true)) continue
+    if (!(only?.includes(name) ?? isOfHalf(name))) continue
     const begun = Date.now()
     await run()
     console.log(`part    ${name}: ${Math.round((Date.now() - begun) / 1000)} s`)

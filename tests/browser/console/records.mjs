@@ -1,4 +1,5 @@
-// Records that only links of other pages lead to: what somebody may do, and a replacement of an identity.
+// Records that only links of other pages lead to, or that no part before made: what somebody may do, a replacement of an
+// identity, a recovery, and a user who is not active.
 
 import { administration, call } from '../api.mjs'
 
@@ -19,6 +20,8 @@ export async function records() {
   }, 201)
   const subscription = await call('POST', `${administration}/EventSubscription`, { name: 'Warehouse', url: 'https://receiver.example.com/events', types: ['platform.userstore.user.*'] }, 201)
   await call('POST', `${administration}/EventSubscription/${subscription.id}/test`, {}, 200)
+  const inactive = await call('POST', `${administration}/User`, { loginName: 'inactive', isUserActive: false }, 201)
+  await call('POST', `${administration}/passkey-security/recovery-transactions`, { userId: inactive.id, method: 'IdentityDocument', reason: 'Lost his key' }, 201)
   const deliveries = `/console/store/default/EventSubscription/${subscription.id}`
   const administrator = await first('RoleAssignment', 'roleType eq "SystemAdmin"')
   return [deliveries, `${deliveries}/deliveries`, `/console/ApplicationUser/${person.id}`, `/console/ApplicationUser/${administrator.principalId}/rights`,

@@ -1,5 +1,7 @@
 //! Passkeys on the pages, with an authenticator of the tests. `scripts/check-sign-in` tests them in a browser.
 
+use chancery::append_pending;
+use chancery_record::Timestamp;
 use chancery_testkit::{World, on_both_engines};
 use serde_json::{Value, json};
 use uuid::Uuid;
@@ -370,6 +372,11 @@ on_both_engines! {
         assert!(parameter(&browser.continue_to_app(&next).await, "code").is_some());
         let entry = first(&world, "/CustomAuditTrail?sortOrder=descending&count=1").await;
         assert_eq!(entry["area"], "ApplicationUser", "{entry}");
+        append_pending(&world.app, Timestamp(1_795_253_400_000)).await.unwrap();
+        let accepted = "/api/management/v2/Event?type=platform.management.applicationuser.terms-accepted";
+        let accepted = world.admin.get(accepted).await.is(200).json();
+        assert_eq!(accepted["items"].as_array().unwrap().len(), 1, "{accepted}");
+        assert_eq!(accepted["items"][0]["subject"], entry["primaryKey"]);
         // another version is due with a session, too, and one click ends the step if it was withdrawn meanwhile
         tenant_option(&world, &home, "TermsVersion", "2027-01").await;
         let silent = browser.open(&home.request(&[("prompt", "none")])).await.left.unwrap();

@@ -88,9 +88,12 @@ pub fn fill(presentation: fn(&Shape) -> &'static Presentation) {
 }
 
 /// All resources.
+///
+/// # Panics
+/// Before the directory is filled.
 pub fn resources() -> &'static [Resource] {
     let filled = RESOURCES.get();
-    debug_assert!(filled.is_some(), "the directory of resources is not filled");
+    assert!(filled.is_some(), "the directory of resources is not filled");
     filled.map_or(&[], Vec::as_slice)
 }
 

@@ -21,7 +21,13 @@ pub struct Words {
 }
 
 static ENGLISH: LazyLock<Words> = LazyLock::new(|| read("en", include_str!("../../texts/en.toml")));
-static GERMAN: LazyLock<Words> = LazyLock::new(|| read("de", include_str!("../../texts/de.toml")));
+static GERMAN: LazyLock<Words> = LazyLock::new(|| read("de", GERMAN_TEXTS));
+const GERMAN_TEXTS: &str = include_str!("../../texts/de.toml");
+
+/// Whether the German texts have this text as a key, without its variable parts.
+pub fn is_german_key(english: &str) -> bool {
+    GERMAN_TEXTS.contains(&format!("\n{english:?} = "))
+}
 
 fn read(tag: &'static str, text: &str) -> Words {
     let mut tables: HashMap<String, HashMap<String, String>> = toml::from_str(text).unwrap_or_default();
@@ -169,7 +175,7 @@ mod tests {
     use chancery_record::{Field, Kind};
     use chancery_resource::settings::{CATALOGUE, Form};
 
-    use super::{ENGLISH, GERMAN, Words, plural, read, spaced};
+    use super::{ENGLISH, GERMAN, GERMAN_TEXTS, Words, plural, read, spaced};
     use crate::{
         pages::act,
         shell::{directory, fields::hint},
@@ -300,8 +306,7 @@ mod tests {
             assert_eq!(ENGLISH.error_text(english), english);
         }
         let placeholders = |text: &str| text.matches("{}").count();
-        let texts: HashMap<String, HashMap<String, String>> =
-            toml::from_str(include_str!("../../texts/de.toml")).unwrap();
+        let texts: HashMap<String, HashMap<String, String>> = toml::from_str(GERMAN_TEXTS).unwrap();
         for (english, translation) in &texts["refusal"] {
             assert_eq!(placeholders(english), placeholders(translation), "{english}");
             assert!(!english.replace("{}", "").trim().is_empty(), "it matches everything: {english}");

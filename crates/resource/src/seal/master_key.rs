@@ -204,7 +204,7 @@ fn derive(key: &Secret, purpose: &str) -> [u8; 32] {
     let parts = [purpose.as_bytes()];
     let secret = Salt::new(HKDF_SHA256, b"chancery").extract(key.expose());
     let filled = secret.expand(&parts, HKDF_SHA256).and_then(|output| output.fill(&mut derived));
-    debug_assert!(filled.is_ok(), "32 bytes are within what HKDF gives");
+    assert!(filled.is_ok(), "HKDF gives up to 8,160 bytes");
     derived
 }
 
@@ -218,14 +218,16 @@ impl SealingKey {
     }
 
     /// Encrypts bytes with associated data; returns the nonce, then the ciphertext with its tag.
+    ///
+    /// # Panics
+    /// With more than 64 GiB.
     pub fn seal(&self, associated_data: &str, bytes: &[u8]) -> Vec<u8> {
         let nonce = random::<NONCE_LEN>();
         let mut sealed = bytes.to_vec();
         let aad = Aad::from(associated_data.as_bytes());
-        let done =
-            self.0.seal_in_place_append_tag(Nonce::assume_unique_for_key(nonce), aad, &mut sealed).is_ok();
-        debug_assert!(done, "AES-GCM takes up to 64 GiB");
-        if done { [nonce.as_slice(), &sealed].concat() } else { Vec::new() }
+        let done = self.0.seal_in_place_append_tag(Nonce::assume_unique_for_key(nonce), aad, &mut sealed);
+        assert!(done.is_ok(), "AES-GCM takes up to 64 GiB");
+        [nonce.as_slice(), &sealed].concat()
     }
 
     /// Decrypts a value encrypted under this key with the same associated data; `None` for anything else.

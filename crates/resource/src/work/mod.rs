@@ -128,9 +128,12 @@ impl<T> Work<T> {
 
 impl<T: Send + Sync + 'static> Work<T> {
     /// The same work, with a result that a call can store.
+    ///
+    /// # Panics
+    /// When its result is one already.
     pub fn stored(self) -> Work {
         // the operation would not find its result by type
-        debug_assert_ne!(std::any::TypeId::of::<T>(), std::any::TypeId::of::<StoredResult>());
+        assert_ne!(std::any::TypeId::of::<T>(), std::any::TypeId::of::<StoredResult>());
         let task = match self.task {
             Task::Compute(compute) => Task::Compute(Box::new(move || Arc::new(compute()) as StoredResult)),
             Task::Wait(answer) => Task::Wait(Box::pin(async move { Arc::new(answer.await) as StoredResult })),

@@ -43,7 +43,7 @@ on_both_engines! { [with_metadata]
         // the server of this test has the leases, and its intervals are minutes
         let soon = |job| Job { rest: Duration::from_millis(100), is_exclusive: false, ..job };
         let mut jobs: Vec<Job> = jobs_by(&world, now).into_iter().map(soon).collect();
-        jobs.push(soon(Job::new("fails", Duration::ZERO, || async { Err("on purpose".to_owned()) })));
+        jobs.push(soon(Job::new("fails", Duration::ZERO, || async { Err("on purpose".into()) })));
         let leases = Arc::new(Leases::new(&world.app.store, now, &world.base));
         let doing = tokio::spawn(supervise(Arc::clone(&world.app), leases, jobs));
         let reports_success = async |job: &str| {

@@ -17,7 +17,7 @@ use clap::Subcommand;
 
 pub use export::{ExportError, ExportSummary, export};
 
-use crate::{Config, ConfigArguments, key_file::read_master_key};
+use crate::{Config, ConfigArguments, key_file::read_master_key, start_error::BoxError};
 
 const EXPORT_HELP: &str = "\
 The file has JSON lines: a head with the trail's newest signed checkpoint, then the hashes of 256
@@ -96,9 +96,9 @@ impl AuditCommand {
 /// The number of checks for pending deletions, before the trail is exported without them.
 const PATIENCE: u32 = 10;
 
-fn run_export(arguments: &ConfigArguments, name: &str, output: Option<&Path>) -> Result<(), String> {
-    let config = Config::read(arguments).map_err(|error| error.to_string())?;
-    let master = read_master_key(&config.master_key_file).map_err(|error| error.to_string())?;
+fn run_export(arguments: &ConfigArguments, name: &str, output: Option<&Path>) -> Result<(), BoxError> {
+    let config = Config::read(arguments)?;
+    let master = read_master_key(&config.master_key_file)?;
     let settings = Settings { connections: 1, ..config.store };
     let store = Store::open_to_read(&config.database, settings)
         .map_err(|error| format!("cannot open the database: {error}"))?;
@@ -112,7 +112,7 @@ fn run_export(arguments: &ConfigArguments, name: &str, output: Option<&Path>) ->
         }
         None => Box::new(io::stdout()),
     };
-    let runtime = tokio::runtime::Runtime::new().map_err(|error| error.to_string())?;
+    let runtime = tokio::runtime::Runtime::new()?;
     let exported = runtime.block_on(async {
         for _ in 0..PATIENCE {
             if !export::deletions_wait(&store, name).await? {
@@ -123,7 +123,7 @@ fn run_export(arguments: &ConfigArguments, name: &str, output: Option<&Path>) ->
         export(&store, &master, name, now(), BufWriter::new(out), report_progress).await
     });
     store.close();
-    let (_, exported) = exported.map_err(|error| error.to_string())?;
+    let (_, exported) = exported?;
     eprintln!("exported {} entries of {}", exported.entries, exported.origin);
     if exported.waiting > 0 {
         eprintln!(

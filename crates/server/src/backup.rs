@@ -17,6 +17,7 @@ use serde::{Deserialize, Serialize};
 use crate::{
     Config, StartError,
     key_file::read_master_key,
+    start_error::BoxError,
     trail_check::check_trails,
     whole_file::{remove, replace, sync_folder, with_suffix},
 };
@@ -100,25 +101,24 @@ impl Manifest {
     /// It cannot be read, was made under another master key, or was changed.
     pub fn read(backup: &Path, master: &MasterKey) -> Result<Self, StartError> {
         let path = Self::path_of(backup);
-        let failed = |why: &dyn std::fmt::Display| {
-            StartError::new(format!("the backup's manifest {}", path.display()), why)
-        };
+        let failed =
+            |why: BoxError| StartError::new(format!("the backup's manifest {}", path.display()), why);
         let mut text = Vec::new();
-        let file = File::open(&path).map_err(|error| failed(&error))?;
-        file.take(LARGEST).read_to_end(&mut text).map_err(|error| failed(&error))?;
-        let manifest: Self = serde_json::from_slice(&text).map_err(|error| failed(&error))?;
+        let file = File::open(&path).map_err(|error| failed(error.into()))?;
+        file.take(LARGEST).read_to_end(&mut text).map_err(|error| failed(error.into()))?;
+        let manifest: Self = serde_json::from_slice(&text).map_err(|error| failed(error.into()))?;
         if manifest.format != FORMAT {
-            return Err(failed(&"its format is none that this program knows"));
+            return Err(failed("its format is none that this program knows".into()));
         }
         if !master.knows(&manifest.master_key) {
-            return Err(failed(&format!(
+            return Err(failed(format!(
                 "the backup was made with the master key {}, and the one here is {}: put the right one in place",
                 manifest.master_key,
                 master.id()
-            )));
+            ).into()));
         }
         if !manifest.is_signed_by(master) {
-            return Err(failed(&"it was changed: its signature does not fit"));
+            return Err(failed("it was changed: its signature does not fit".into()));
         }
         Ok(manifest)
     }
@@ -160,35 +160,38 @@ pub fn copy(from: &mut impl Read, to: &mut impl Write) -> io::Result<(u64, Strin
     Ok((bytes, hex.concat()))
 }
 
+fn failed(why: impl Into<BoxError>) -> StartError {
+    StartError::new("cannot back up", why)
+}
+
 /// Copies the database to a file, and returns a report as text.
 ///
 /// # Errors
 /// The database is on PostgreSQL or does not exist, the file exists, or the copy is damaged.
 pub async fn back_up(config: &Config, output: &Path) -> Result<String, StartError> {
-    let failed = |why: &dyn std::fmt::Display| StartError::new("cannot back up", why);
     let Target::Sqlite(database) = &config.database else {
         return Err(failed(
-            &"the database is on PostgreSQL, whose own tools do it: pg_dump for a dump, pgBackRest or Barman for backups with \
+            "the database is on PostgreSQL, whose own tools do it: pg_dump for a dump, pgBackRest or Barman for backups with \
               an archive. chancery restore --in-place follows when it was restored",
         ));
     };
     if fs::metadata(database).map_or(0, |facts| facts.len()) == 0 {
-        return Err(failed(&format!("there is no database at {}", database.display())));
+        return Err(failed(format!("there is no database at {}", database.display())));
     }
     if output.exists() {
-        return Err(failed(&format!("{} is there already: name another file", output.display())));
+        return Err(failed(format!("{} is there already: name another file", output.display())));
     }
     let master = read_master_key(&config.master_key_file)?;
     let partial = with_suffix(output, "partial");
     if partial.exists() {
-        return Err(failed(&format!(
+        return Err(failed(format!(
             "{} is there: another backup is writing it, or one broke off and it can be removed",
             partial.display()
         )));
     }
     let (from, to) = (database.clone(), partial.clone());
     let copied = tokio::task::spawn_blocking(move || Store::back_up(&from, &to));
-    copied.await.map_err(|error| failed(&error))?.map_err(|error| failed(&error))?;
+    copied.await.map_err(failed)?.map_err(failed)?;
     let done = finish(&partial, output, &master).await;
     if done.is_err() {
         discard(&partial);
@@ -198,14 +201,14 @@ pub async fn back_up(config: &Config, output: &Path) -> Result<String, StartErro
 
 /// Checks a copy, writes its manifest, and renames it to its final name.
 async fn finish(partial: &Path, output: &Path, master: &MasterKey) -> Result<String, StartError> {
-    let failed = |why: &dyn std::fmt::Display| StartError::new("the backup is not whole", why);
+    let failed = |why: BoxError| StartError::new("the backup is not whole", why);
     let file = partial.to_owned();
     let checked = tokio::task::spawn_blocking(move || Store::check_file(&file));
-    checked.await.map_err(|error| failed(&error))?.map_err(|error| failed(&error))?;
+    checked.await.map_err(|error| failed(error.into()))?.map_err(|error| failed(error.into()))?;
     let target = Target::Sqlite(partial.to_owned());
     let settings = Settings { connections: 1, ..Settings::default() };
     let opened = tokio::task::spawn_blocking(move || Store::open_to_read(&target, settings));
-    let store = opened.await.map_err(|error| failed(&error))?.map_err(|error| failed(&error))?;
+    let store = opened.await.map_err(|error| failed(error.into()))?.map_err(|error| failed(error.into()))?;
     let checkpoints = check_trails(&store, master).await;
     let _ = tokio::task::spawn_blocking(move || store.close()).await;
     let checkpoints = checkpoints?;

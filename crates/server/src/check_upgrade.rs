@@ -9,7 +9,12 @@ use chancery_management::upgrade;
 use chancery_resource::{MasterKey, Problem, Shape, StoredViolation};
 use chancery_store::{Mode, Settings, Store};
 
-use crate::{Config, ConfigArguments, key_file::read_master_key, services::services, start_error::cause_of};
+use crate::{
+    Config, ConfigArguments,
+    key_file::read_master_key,
+    services::services,
+    start_error::{BoxError, cause_of},
+};
 
 /// The help of the command.
 pub const CHECK_UPGRADE_HELP: &str = "\
@@ -37,13 +42,13 @@ pub fn check_upgrade(arguments: &ConfigArguments) -> ExitCode {
     }
 }
 
-fn run(arguments: &ConfigArguments) -> Result<u64, String> {
-    let config = Config::read(arguments).map_err(|error| error.to_string())?;
-    let master = read_master_key(&config.master_key_file).map_err(|error| error.to_string())?;
+fn run(arguments: &ConfigArguments) -> Result<u64, BoxError> {
+    let config = Config::read(arguments)?;
+    let master = read_master_key(&config.master_key_file)?;
     let settings = Settings { connections: 1, ..config.store };
     let store = Store::open_older_to_read(&config.database, settings)
         .map_err(|error| format!("cannot open the database: {error}"))?;
-    let runtime = tokio::runtime::Runtime::new().map_err(|error| error.to_string())?;
+    let runtime = tokio::runtime::Runtime::new()?;
     let count = runtime.block_on(find(&store, &master));
     store.close();
     let count = count?;
@@ -57,7 +62,7 @@ fn run(arguments: &ConfigArguments) -> Result<u64, String> {
 }
 
 /// Finds and prints the refused values. Returns their number.
-async fn find(store: &Store, master: &MasterKey) -> Result<u64, String> {
+async fn find(store: &Store, master: &MasterKey) -> Result<u64, BoxError> {
     let failed = |problem: Problem| format!("cannot read the database: {}", cause_of(problem));
     let mut count = 0;
     for shape in shapes() {
@@ -87,10 +92,10 @@ async fn find(store: &Store, master: &MasterKey) -> Result<u64, String> {
     Ok(count + print(&refusals)?)
 }
 
-fn print(refusals: &[StoredViolation]) -> Result<u64, String> {
+fn print(refusals: &[StoredViolation]) -> Result<u64, BoxError> {
     let mut out = stdout().lock();
     for StoredViolation { kind, key, name, field, why } in refusals {
-        writeln!(out, "{kind} {key} \"{name}\" {field}: {why}").map_err(|error| error.to_string())?;
+        writeln!(out, "{kind} {key} \"{name}\" {field}: {why}")?;
     }
     Ok(refusals.len() as u64)
 }

@@ -302,7 +302,7 @@ fn address(option: &str, text: &str) -> Result<SocketAddr, ConfigError> {
 
 fn log_filter(given: Option<String>) -> Result<String, ConfigError> {
     let filter = given.unwrap_or_else(|| "info".into());
-    read_filter(&filter).map(|_| filter).map_err(ConfigError)
+    read_filter(&filter).map(|_| filter)
 }
 
 fn access_log(text: Option<&str>) -> Result<AccessLog, ConfigError> {

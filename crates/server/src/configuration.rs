@@ -22,6 +22,7 @@ use uuid::Builder;
 
 use self::{folder::Folder, server::ManagedServer};
 use crate::login::wait_for;
+use crate::start_error::BoxError;
 
 const EXPORT_HELP: &str = "\
 Writes a file for each kind: an array of documents {\"kind\", \"members\"}. Rows name each other, secrets
@@ -140,7 +141,7 @@ fn configured() -> Vec<Kind> {
     kinds(&SERVICE.all().collect::<Vec<_>>())
 }
 
-async fn write(location: &Location) -> Result<CommandResult, String> {
+async fn write(location: &Location) -> Result<CommandResult, BoxError> {
     let (kinds, server) = (configured(), ManagedServer::open(&location.server)?);
     let state = server.read(&kinds).await?;
     let documents = export(&state).map_err(|problems| listed(&problems, &Folder::default()))?;
@@ -149,7 +150,7 @@ async fn write(location: &Location) -> Result<CommandResult, String> {
     Ok(CommandResult::Done)
 }
 
-async fn compare(planning: &Planning) -> Result<CommandResult, String> {
+async fn compare(planning: &Planning) -> Result<CommandResult, BoxError> {
     let (kinds, server) = (configured(), ManagedServer::open(&planning.location.server)?);
     let state = server.read(&kinds).await?;
     let mut planned = Planned::of(planning, &state, &server)?;
@@ -167,7 +168,7 @@ struct Planned {
 
 impl Planned {
     /// Reads the files and compares them with the state of a server.
-    fn of(planning: &Planning, state: &State<'_>, server: &ManagedServer) -> Result<Self, String> {
+    fn of(planning: &Planning, state: &State<'_>, server: &ManagedServer) -> Result<Self, BoxError> {
         let mut folder = Folder::read(&planning.location.folder)?;
         folder.find_secrets(&secret_names(&folder.documents))?;
         let memory = folder.memory_of(&server.url);
@@ -182,7 +183,7 @@ impl Planned {
     }
 
     /// Sends trial calls without changing anything, and drops the changes that turn out to change nothing.
-    async fn try_out(&mut self, state: &State<'_>, server: &ManagedServer) -> Result<(), String> {
+    async fn try_out(&mut self, state: &State<'_>, server: &ManagedServer) -> Result<(), BoxError> {
         for (index, (kind, changes)) in state.kinds.iter().zip(&mut self.plan.changes).enumerate() {
             let mut dropped = Vec::new();
             for call in chancery_configuration::trials(kind, changes, &self.folder.secrets) {

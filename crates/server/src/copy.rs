@@ -26,6 +26,7 @@ use crate::{
     installation::{self, Installation},
     key_file::read_master_key,
     running,
+    start_error::BoxError,
 };
 
 /// The help of the command.
@@ -73,9 +74,9 @@ impl CopyCommand {
     ///
     /// # Errors
     /// The message is written for people.
-    pub fn run(&self, arguments: &ConfigArguments) -> Result<(), String> {
-        let config = Config::read(arguments).map_err(|error| error.to_string())?;
-        let master = read_master_key(&config.master_key_file).map_err(|error| error.to_string())?;
+    pub fn run(&self, arguments: &ConfigArguments) -> Result<(), BoxError> {
+        let config = Config::read(arguments)?;
+        let master = read_master_key(&config.master_key_file)?;
         let to = secrets::text("to", self.to.clone(), self.to_file.clone(), None);
         let to = to.map_err(|error| error.0)?.unwrap_or_default();
         let to = crate::config::target(&to).map_err(|error| error.0)?;
@@ -84,7 +85,7 @@ impl CopyCommand {
         }
         let settings = Settings { connections: 2, ..config.store };
         let (_source_lock, source) = open_source(&config.database, settings)?;
-        let runtime = Runtime::new().map_err(|error| error.to_string())?;
+        let runtime = Runtime::new()?;
         runtime.block_on(running::refuse(&source))?;
         let known = runtime.block_on(installation::read_source(&source))?;
         let (_target_lock, target) = open_target(&to, settings)?;
@@ -97,21 +98,21 @@ impl CopyCommand {
 }
 
 /// Opens the database to be copied, which no server may be using.
-fn open_source(from: &Target, settings: Settings) -> Result<(Option<DatabaseLock>, Store), String> {
-    let lock = lock_existing(from).map_err(|error| error.to_string())?;
+fn open_source(from: &Target, settings: Settings) -> Result<(Option<DatabaseLock>, Store), BoxError> {
+    let lock = lock_existing(from)?;
     let store = Store::open_to_read(from, settings);
     Ok((lock, store.map_err(|error| format!("cannot open the database: {error}"))?))
 }
 
 /// Opens the database to be filled, with the schema of this program. A server has never started on it.
-fn open_target(to: &Target, settings: Settings) -> Result<(Option<DatabaseLock>, Store), String> {
+fn open_target(to: &Target, settings: Settings) -> Result<(Option<DatabaseLock>, Store), BoxError> {
     let failed = |error: &Error| format!("cannot open the target: {error}");
     if let Target::Sqlite(path) = to
         && path.exists()
     {
-        return Err(format!("{} is there: name a file that is not", path.display()));
+        return Err(format!("{} is there: name a file that is not", path.display()).into());
     }
-    let lock = lock(to).map_err(|error| error.to_string())?;
+    let lock = lock(to)?;
     if Store::has_sealed_keys(to, settings).map_err(|error| failed(&error))? {
         return Err("the target is not empty: a server has started on it".into());
     }
@@ -129,7 +130,7 @@ struct Copying {
 type Batch = (usize, Rows);
 
 impl Copying {
-    fn run(&self, known: Option<Installation>, master: &MasterKey) -> Result<(), String> {
+    fn run(&self, known: Option<Installation>, master: &MasterKey) -> Result<(), BoxError> {
         let text = |error: Error| error.to_string();
         let all = self.tables_of(&self.source).map_err(text)?;
         let theirs = self.tables_of(&self.target).map_err(text)?;
@@ -157,7 +158,7 @@ impl Copying {
     }
 
     /// Deletes the rows that migrations created. Any other row means that the target is not empty.
-    fn empty_target(&self, all: &[Table]) -> Result<(), String> {
+    fn empty_target(&self, all: &[Table]) -> Result<(), BoxError> {
         let all = all.to_vec();
         let emptied = self.target.run("EmptyTarget", Mode::Write, None, move |tx| {
             for table in &all {
@@ -174,11 +175,11 @@ impl Copying {
             }
             Ok(())
         });
-        self.runtime.block_on(emptied).map_err(|error| error.to_string())
+        self.runtime.block_on(emptied).map_err(|error: Error| error.into())
     }
 
     /// Copies all rows. Returns the digest of each table as it was read.
-    fn transfer(&self, all: &[Table]) -> Result<BTreeMap<String, TableDigest>, String> {
+    fn transfer(&self, all: &[Table]) -> Result<BTreeMap<String, TableDigest>, BoxError> {
         let (sender, batches) = sync_channel::<Batch>(WAITING);
         let (mut sender, of_source) = (Some(sender), all.to_vec());
         let source = self.source.clone();
@@ -192,9 +193,9 @@ impl Copying {
         });
         let written = self.write_all(all, &batches);
         drop(batches);
-        let read = self.runtime.block_on(reading).map_err(|error| error.to_string())?;
+        let read = self.runtime.block_on(reading)?;
         let copied = written?;
-        read.map_err(|error| error.to_string())?;
+        read?;
         self.set_numbers(all)?;
         Ok(copied)
     }
@@ -203,7 +204,7 @@ impl Copying {
         &self,
         all: &[Table],
         batches: &Receiver<Batch>,
-    ) -> Result<BTreeMap<String, TableDigest>, String> {
+    ) -> Result<BTreeMap<String, TableDigest>, BoxError> {
         let mut copied: BTreeMap<String, TableDigest> =
             all.iter().map(|table| (table.name.clone(), TableDigest::default())).collect();
         for (index, rows) in batches {
@@ -224,16 +225,16 @@ impl Copying {
         Ok(copied)
     }
 
-    fn set_numbers(&self, all: &[Table]) -> Result<(), String> {
+    fn set_numbers(&self, all: &[Table]) -> Result<(), BoxError> {
         let all = all.to_vec();
         let set = self.target.run("SetNumbers", Mode::Write, None, move |tx| {
             all.iter().try_for_each(|table| set_last_number(tx, table))
         });
-        self.runtime.block_on(set).map_err(|error: Error| error.to_string())
+        self.runtime.block_on(set).map_err(|error: Error| error.into())
     }
 
     /// Reads all tables of the copy, and compares them with the digests of the source.
-    fn compare(&self, all: &[Table], copied: BTreeMap<String, TableDigest>) -> Result<(), String> {
+    fn compare(&self, all: &[Table], copied: BTreeMap<String, TableDigest>) -> Result<(), BoxError> {
         let all = all.to_vec();
         let read = self.target.run("CompareCopy", Mode::Long, None, move |tx| {
             let mut digests = BTreeMap::new();
@@ -247,7 +248,7 @@ impl Copying {
             }
             Ok(digests)
         });
-        let mut actual_digests = self.runtime.block_on(read).map_err(|error: Error| error.to_string())?;
+        let mut actual_digests = self.runtime.block_on(read).map_err(|error: Error| BoxError::from(error))?;
         let mut rows = 0;
         for (name, digest) in copied {
             let (expected, actual) =
@@ -256,7 +257,8 @@ impl Copying {
                 return Err(format!(
                     "{name} is not as it was: {} rows were read and {} are there",
                     expected.0, actual.0
-                ));
+                )
+                .into());
             }
             if expected.0 > 0 {
                 say(&format!("{name}: {} rows, equal", expected.0));
@@ -281,7 +283,7 @@ fn interrupted(what: &str) -> Error {
 }
 
 /// Both databases have the same tables with the same columns.
-fn check_schemas(ours: &[Table], theirs: &[Table]) -> Result<(), String> {
+fn check_schemas(ours: &[Table], theirs: &[Table]) -> Result<(), BoxError> {
     let sorted = |table: &Table| {
         let mut columns = table.columns.clone();
         columns.sort_unstable();
@@ -293,7 +295,8 @@ fn check_schemas(ours: &[Table], theirs: &[Table]) -> Result<(), String> {
             return Err(format!(
                 "the table {} of the source is of a newer release: use the program that it was upgraded to",
                 table.name
-            ));
+            )
+            .into());
         }
     }
     Ok(())

@@ -1,10 +1,10 @@
 //! The database of an installation: its folders, its lock, and its opening.
 
-use std::{fmt, fs::DirBuilder, os::unix::fs::DirBuilderExt as _, path::Path};
+use std::{fs::DirBuilder, os::unix::fs::DirBuilderExt as _, path::Path};
 
 use chancery_store::{Error, Store, Target};
 
-use crate::{Config, StartError, database_lock::DatabaseLock};
+use crate::{Config, StartError, database_lock::DatabaseLock, start_error::BoxError};
 
 /// Opens the database of an installation for a command, with the lock of an embedded one.
 ///
@@ -87,6 +87,9 @@ pub async fn has_sealed_keys(config: &Config) -> Result<bool, StartError> {
 pub async fn on_database<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, Error> + Send + 'static,
 ) -> Result<T, StartError> {
-    let failed = |error: &dyn fmt::Display| StartError::new("cannot open the database", error);
-    tokio::task::spawn_blocking(work).await.map_err(|error| failed(&error))?.map_err(|error| failed(&error))
+    let failed = |error: BoxError| StartError::new("cannot open the database", error);
+    tokio::task::spawn_blocking(work)
+        .await
+        .map_err(|error| failed(error.into()))?
+        .map_err(|error| failed(error.into()))
 }

@@ -16,7 +16,7 @@ use chancery_store::selectable;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use crate::{Config, StartError};
+use crate::{Config, StartError, start_error::BoxError};
 
 /// The purpose from which the HMAC key of lines is derived.
 const PURPOSE: &str = "erasure";
@@ -89,8 +89,8 @@ impl Erasure {
 pub fn read(
     path: &Path,
     master: &MasterKey,
-    mut each: impl FnMut(Erasure) -> Result<(), String>,
-) -> Result<(), String> {
+    mut each: impl FnMut(Erasure) -> Result<(), BoxError>,
+) -> Result<(), BoxError> {
     let failed = |error: io::Error| format!("{}: {error}", path.display());
     for file in files(path).map_err(failed)? {
         let mut reader = BufReader::new(File::open(&file).map_err(failed)?);
@@ -302,7 +302,8 @@ mod tests {
         read(path, master, |erasure| {
             numbers.push(erasure.number);
             Ok(())
-        })?;
+        })
+        .map_err(|error| error.to_string())?;
         numbers.sort_unstable();
         Ok(numbers)
     }

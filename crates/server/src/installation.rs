@@ -5,7 +5,7 @@ use chancery_record::{Timestamp, Value};
 use chancery_store::{DatabaseLocation, Error, Mode, StateTable, Store, Tx, selectable};
 use chancery_web::now;
 
-use crate::{Config, StartError};
+use crate::{Config, StartError, start_error::BoxError};
 
 /// The recorded identity of an installation.
 pub struct Installation {
@@ -196,11 +196,11 @@ pub fn record(
 ///
 /// # Errors
 /// A restore of it is unfinished.
-pub async fn read_source(source: &Store) -> Result<Option<Installation>, String> {
+pub async fn read_source(source: &Store) -> Result<Option<Installation>, BoxError> {
     let known = source.run("ReadInstallation", Mode::Long, None, read).await;
-    let known = known.map_err(|error| error.to_string())?;
+    let known = known?;
     if known.as_ref().is_some_and(|known| known.is_restoring) {
-        return Err(format!("the database is being restored: {UNFINISHED}"));
+        return Err(format!("the database is being restored: {UNFINISHED}").into());
     }
     Ok(known)
 }

@@ -13,7 +13,8 @@ use clap::Subcommand;
 use tokio::runtime::Runtime;
 
 use crate::{
-    Config, ConfigArguments, database::lock_existing, key_file::read_master_key, running, whole_file::replace,
+    Config, ConfigArguments, database::lock_existing, key_file::read_master_key, running,
+    start_error::BoxError, whole_file::replace,
 };
 
 const ROTATE_HELP: &str = "\
@@ -46,7 +47,7 @@ impl KeyCommand {
     ///
     /// # Errors
     /// The message is written for people.
-    pub fn run(self, arguments: &ConfigArguments) -> Result<(), String> {
+    pub fn run(self, arguments: &ConfigArguments) -> Result<(), BoxError> {
         let Self::Rotate = self;
         let count = rotate(arguments)?;
         let report = format!(
@@ -58,17 +59,17 @@ impl KeyCommand {
 }
 
 /// Creates a new key, and encrypts the signing keys and the root key under it. Returns the number of keys.
-fn rotate(arguments: &ConfigArguments) -> Result<usize, String> {
-    let config = Config::read(arguments).map_err(|error| error.to_string())?;
+fn rotate(arguments: &ConfigArguments) -> Result<usize, BoxError> {
+    let config = Config::read(arguments)?;
     let path = &config.master_key_file;
-    let master = read_master_key(path).map_err(|error| error.to_string())?;
+    let master = read_master_key(path)?;
     let settings = Settings { connections: 2, ..config.store };
-    let _lock = lock_existing(&config.database).map_err(|error| error.to_string())?;
+    let _lock = lock_existing(&config.database)?;
     if !Store::has_sealed_keys(&config.database, settings).map_err(|error| message(&error))? {
         return Err("no server has started on this database: name the server's own".into());
     }
     let store = Store::open(&config.database, settings).map_err(|error| message(&error))?;
-    let runtime = Runtime::new().map_err(|error| error.to_string())?;
+    let runtime = Runtime::new()?;
     let rotated = runtime.block_on(rotate_in(&store, &master, path));
     store.close();
     rotated
@@ -78,7 +79,7 @@ fn message(error: &Error) -> String {
     format!("cannot open the database: {error}")
 }
 
-async fn rotate_in(store: &Store, master: &MasterKey, path: &Path) -> Result<usize, String> {
+async fn rotate_in(store: &Store, master: &MasterKey, path: &Path) -> Result<usize, BoxError> {
     let failed = |error: Error| error.to_string();
     running::refuse(store).await?;
     let key = master.clone();

@@ -79,5 +79,5 @@ pub use restore::{
 pub use server_context::server_context;
 pub use services::services;
 pub use start::{Server, console_link, figures, migrate, recover_root};
-pub use start_error::StartError;
+pub use start_error::{BoxError, StartError};
 pub use variables::unknown_variables;

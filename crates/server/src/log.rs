@@ -25,6 +25,8 @@ use tracing_subscriber::{
 
 use self::json::Json;
 
+use crate::ConfigError;
+
 /// The most lines that wait to be written.
 const WAITING: usize = 4096;
 /// The longest line, in bytes.
@@ -59,20 +61,20 @@ impl Log {
     ///
     /// # Errors
     /// The filter is invalid, or a log was started already.
-    pub fn start(filter: &str) -> Result<Self, String> {
+    pub fn start(filter: &str) -> Result<Self, ConfigError> {
         let (filter, handle) = reload::Layer::new(read_filter(filter)?);
         let (lines, waiting) = sync_channel(WAITING);
-        LINES.set(lines).map_err(|_| "log: it was started before".to_owned())?;
+        LINES.set(lines).map_err(|_| ConfigError("log: it was started before".to_owned()))?;
         let write = move || write_lines(&waiting, &mut io::stderr());
         std::thread::Builder::new()
             .name("log".into())
             .spawn(write)
-            .map_err(|error| format!("log: {error}"))?;
+            .map_err(|error| ConfigError(format!("log: {error}")))?;
         let written =
             if io::stderr().is_terminal() { layer().with_writer(Lines).boxed() } else { Json.boxed() };
         // the filter is the outer layer, so that it can be replaced
         let log = tracing_subscriber::registry().with(filter).with(written);
-        log.try_init().map_err(|error| format!("log: {error}"))?;
+        log.try_init().map_err(|error| ConfigError(format!("log: {error}")))?;
         // the default hook writes to standard error itself, and blocks
         std::panic::set_hook(Box::new(|panic| {
             let backtrace = Backtrace::capture();
@@ -86,10 +88,10 @@ impl Log {
     ///
     /// # Errors
     /// The filter is invalid.
-    pub fn filter_by(&self, filter: &str) -> Result<(), String> {
+    pub fn filter_by(&self, filter: &str) -> Result<(), ConfigError> {
         let filter = read_filter(filter)?;
         let handle = self.filter.lock().unwrap_or_else(PoisonError::into_inner);
-        handle.reload(filter).map_err(|error| format!("log: {error}"))
+        handle.reload(filter).map_err(|error| ConfigError(format!("log: {error}")))
     }
 
     /// Waits a moment until all lines logged so far are written.
@@ -110,21 +112,21 @@ impl Log {
     }
 }
 
-pub fn read_filter(filter: &str) -> Result<EnvFilter, String> {
+pub fn read_filter(filter: &str) -> Result<EnvFilter, ConfigError> {
     // the library takes any word for a part of the program, which would be all that is logged
     let is_level = |part: &str| LEVELS.iter().any(|level| level.eq_ignore_ascii_case(part));
     let words = filter.split(',').map(str::trim).filter(|part| !part.contains(['=', '[', ']', ':']));
     for word in words {
         if !is_level(word) {
-            return Err(format!(
+            return Err(ConfigError(format!(
                 "log is one of {}, or a filter such as warn,chancery_web=debug, not {filter:?}: {word:?} is no level",
                 LEVELS.join(", ")
-            ));
+            )));
         }
     }
     // the library logs a client's mistake as an error of this program
     let filter = format!("{filter},webauthn_rs_core=off,webauthn_attestation_ca=off");
-    EnvFilter::try_new(filter).map_err(|error| format!("log: {error}"))
+    EnvFilter::try_new(filter).map_err(|error| ConfigError(format!("log: {error}")))
 }
 
 fn write_lines(waiting: &Receiver<Line>, to: &mut impl Write) {

@@ -20,6 +20,8 @@ use self::{
     stored::{LoginFolder, StoredLogin},
 };
 
+use crate::start_error::BoxError;
+
 pub use self::remote::plain;
 
 /// The grant type of devices.
@@ -74,9 +76,9 @@ macro_rules! say {
 }
 
 /// Runs calls of a server. It is boxed, so that the runtime's code is there once.
-pub fn wait_for<'a>(working: impl Future<Output = Result<(), String>> + 'a) -> Result<(), String> {
-    let working: Pin<Box<dyn Future<Output = Result<(), String>> + 'a>> = Box::pin(working);
-    tokio::runtime::Runtime::new().map_err(|error| error.to_string())?.block_on(working)
+pub fn wait_for<'a>(working: impl Future<Output = Result<(), BoxError>> + 'a) -> Result<(), BoxError> {
+    let working: Pin<Box<dyn Future<Output = Result<(), BoxError>> + 'a>> = Box::pin(working);
+    tokio::runtime::Runtime::new()?.block_on(working)
 }
 
 impl Login {
@@ -84,12 +86,12 @@ impl Login {
     ///
     /// # Errors
     /// The person is not signed in; the message is for people.
-    pub fn run(&self) -> Result<(), String> {
+    pub fn run(&self) -> Result<(), BoxError> {
         let folder = LoginFolder::own()?;
         wait_for(self.sign_in(&folder))
     }
 
-    async fn sign_in(&self, folder: &LoginFolder) -> Result<(), String> {
+    async fn sign_in(&self, folder: &LoginFolder) -> Result<(), BoxError> {
         let remote = Remote::default();
         let endpoints = remote.discover(self.server.trim_end_matches('/')).await?;
         let form = [
@@ -128,7 +130,7 @@ impl Login {
         code: &str,
         mut interval: i64,
         end: i64,
-    ) -> Result<Value, String> {
+    ) -> Result<Value, BoxError> {
         let form = [("grant_type", DEVICE_CODE), ("device_code", code), ("client_id", self.client.as_str())];
         while now().0 < end {
             tokio::time::sleep(Duration::from_secs(interval.unsigned_abs())).await;
@@ -139,7 +141,7 @@ impl Login {
                     // a server that cannot be reached now is polled less often, too
                     Some("slow_down") | None => interval = interval.saturating_add(5),
                     Some("access_denied") => return Err("the device was turned away".into()),
-                    _ => return Err(refusal.message()),
+                    _ => return Err(refusal.message().into()),
                 },
             }
         }
@@ -151,7 +153,7 @@ impl Login {
 ///
 /// # Errors
 /// There is no login, or it has ended.
-pub fn print_token() -> Result<(), String> {
+pub fn print_token() -> Result<(), BoxError> {
     say!("{}", String::from_utf8_lossy(valid()?.access_token.expose()));
     Ok(())
 }
@@ -160,17 +162,17 @@ pub fn print_token() -> Result<(), String> {
 ///
 /// # Errors
 /// There is no login at that server, or it has ended.
-pub fn access_token(server: &str) -> Result<Secret, String> {
+pub fn access_token(server: &str) -> Result<Secret, BoxError> {
     let stored = valid()?;
     if stored.is_at(server) {
         Ok(stored.access_token)
     } else {
-        Err(format!("the login is at another server than {}: chancery login {0}", plain(server)))
+        Err(format!("the login is at another server than {}: chancery login {0}", plain(server)).into())
     }
 }
 
 /// The login, with an access token that is valid for a while.
-fn valid() -> Result<StoredLogin, String> {
+fn valid() -> Result<StoredLogin, BoxError> {
     let folder = LoginFolder::own()?;
     let locked = folder.lock()?;
     let mut stored = locked.read()?.ok_or("nobody is logged in: chancery login --help")?;
@@ -185,7 +187,7 @@ fn valid() -> Result<StoredLogin, String> {
 ///
 /// # Errors
 /// The tokens cannot be revoked: then they stay, so that it can be tried again.
-pub fn log_out() -> Result<(), String> {
+pub fn log_out() -> Result<(), BoxError> {
     let folder = LoginFolder::own()?;
     let locked = folder.lock()?;
     let Some(stored) = locked.read()? else {

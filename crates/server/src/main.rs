@@ -7,9 +7,9 @@ use std::{
 };
 
 use chancery::{
-    Arguments, Command, Config, ConfigArguments, Log, RootAccess, RootClient, Server, StartError, adopt,
-    back_up, build, check_upgrade, console_link, exit_on_panic, log_out, migrate, print_token, recover_root,
-    restore, unknown_variables,
+    Arguments, BoxError, Command, Config, ConfigArguments, Log, RootAccess, RootClient, Server, StartError,
+    adopt, back_up, build, check_upgrade, console_link, exit_on_panic, log_out, migrate, print_token,
+    recover_root, restore, unknown_variables,
 };
 use clap::Parser as _;
 use tokio::signal::unix::{Signal, SignalKind, signal};
@@ -39,12 +39,12 @@ fn main() -> ExitCode {
         Some(Command::Logout) => return exit_code(log_out()),
         _ => {}
     }
-    let outcome = Config::read(&arguments.config).map_err(|error| error.to_string()).and_then(|config| {
+    let outcome = Config::read(&arguments.config).map_err(Into::into).and_then(|config| {
         if arguments.command == Some(Command::CheckConfig) {
             for warning in unknown_variables() {
                 let _ = writeln!(stderr(), "chancery: {warning}");
             }
-            config.check_files().map_err(|error| error.to_string())?;
+            config.check_files()?;
             let _ = write!(stdout(), "{}", config.display());
             return Ok(());
         }
@@ -73,7 +73,7 @@ fn main() -> ExitCode {
 }
 
 /// The exit status of a command that reads its own configuration.
-fn exit_code(outcome: Result<(), String>) -> ExitCode {
+fn exit_code(outcome: Result<(), BoxError>) -> ExitCode {
     match outcome {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
@@ -83,7 +83,7 @@ fn exit_code(outcome: Result<(), String>) -> ExitCode {
     }
 }
 
-fn serve(config: &Config, arguments: &ConfigArguments) -> Result<(), String> {
+fn serve(config: &Config, arguments: &ConfigArguments) -> Result<(), BoxError> {
     exit_on_panic();
     // the allocator requests huge pages, and each of them is resident as soon as one byte of it is used:
     // with a heap for each thread that is half of all memory
@@ -93,13 +93,13 @@ fn serve(config: &Config, arguments: &ConfigArguments) -> Result<(), String> {
     for warning in unknown_variables() {
         tracing::warn!("{warning}");
     }
-    let runtime = tokio::runtime::Runtime::new().map_err(|error| error.to_string())?;
+    let runtime = tokio::runtime::Runtime::new()?;
     let outcome = runtime.block_on(async {
         // by default SIGHUP ends a process; a start may wait for its database
-        let mut hangup = signal(SignalKind::hangup()).map_err(|error| error.to_string())?;
-        let server = Server::start(config).await.map_err(|error| error.to_string())?;
+        let mut hangup = signal(SignalKind::hangup())?;
+        let server = Server::start(config).await?;
         // installed before the start is announced
-        let stop = stop_signal(config.drain).map_err(|error| error.to_string())?;
+        let stop = stop_signal(config.drain)?;
         let (version, commit) = (build::VERSION, build::COMMIT);
         tracing::info!(version, commit, schema = chancery_store::schema_version(), "started");
         greet(&server);
@@ -110,7 +110,7 @@ fn serve(config: &Config, arguments: &ConfigArguments) -> Result<(), String> {
             }
         };
         tokio::select! {
-            outcome = server.run(stop) => outcome.map_err(|error| error.to_string())?,
+            outcome = server.run(stop) => outcome?,
             () = read_again => {}
         }
         tracing::info!("stopped");
@@ -121,10 +121,10 @@ fn serve(config: &Config, arguments: &ConfigArguments) -> Result<(), String> {
 }
 
 /// Runs a command with the configuration of a server, and writes its log.
-fn run<T>(config: &Config, command: impl Future<Output = Result<T, StartError>>) -> Result<T, String> {
+fn run<T>(config: &Config, command: impl Future<Output = Result<T, StartError>>) -> Result<T, BoxError> {
     Log::start(&config.log)?;
-    let runtime = tokio::runtime::Runtime::new().map_err(|error| error.to_string())?;
-    let outcome = runtime.block_on(command).map_err(|error| error.to_string());
+    let runtime = tokio::runtime::Runtime::new()?;
+    let outcome = runtime.block_on(command).map_err(Into::into);
     Log::finish();
     outcome
 }

@@ -25,6 +25,7 @@ use crate::{
     installation::{begin_restoring, end_restoring, record},
     key_file::read_master_key,
     start::{Assembled, assemble, url_of_config},
+    start_error::BoxError,
     trail_check::check_trails,
     whole_file::{sync_folder, with_suffix},
 };
@@ -75,7 +76,7 @@ pub struct RestoreOptions {
     drill: bool,
 }
 
-fn failed(why: impl std::fmt::Display) -> StartError {
+fn failed(why: impl Into<BoxError>) -> StartError {
     StartError::new("cannot restore", why)
 }
 
@@ -93,7 +94,7 @@ pub async fn restore(config: &Config, options: &RestoreOptions) -> Result<String
         ));
     }
     let master = read_master_key(&config.master_key_file).map_err(|error| {
-        failed(format_args!("the master key is in no backup, put it in place first ({error})"))
+        failed(format!("the master key is in no backup, put it in place first ({error})"))
     })?;
     let restoring = Restoring { config, master, list, is_drill: options.drill };
     restoring.check_list().await?;
@@ -132,7 +133,7 @@ impl Restoring<'_> {
         let manifest = Manifest::read(file, &self.master)?;
         let _lock = prepare_files(self.config)?;
         if !replace && fs::metadata(path).map_or(0, |facts| facts.len()) > 0 {
-            return Err(failed(format_args!(
+            return Err(failed(format!(
                 "there is a database at {}: name another folder, or say --replace",
                 path.display()
             )));
@@ -154,7 +155,7 @@ impl Restoring<'_> {
     /// database unchanged.
     async fn prepare(&self, file: &Path, manifest: &Manifest, partial: &Path) -> Result<String, StartError> {
         let unread = |error: io::Error| {
-            failed(format_args!("cannot copy {} to {}: {error}", file.display(), partial.display()))
+            failed(format!("cannot copy {} to {}: {error}", file.display(), partial.display()))
         };
         let mut from = File::open(file).map_err(unread)?;
         let created = OpenOptions::new().create_new(true).write(true).mode(0o600).open(partial);
@@ -163,7 +164,7 @@ impl Restoring<'_> {
         to.sync_all().map_err(unread)?;
         drop(to);
         if (bytes, &sha256) != (manifest.bytes, &manifest.sha256) {
-            return Err(failed(format_args!(
+            return Err(failed(format!(
                 "{} is not what its manifest says: it has {bytes} bytes of digest {sha256}, not {} of {}",
                 file.display(),
                 manifest.bytes,

@@ -75,7 +75,7 @@ impl Server {
     /// # Errors
     /// The message is for people.
     pub async fn start(config: &Config) -> Result<Self, StartError> {
-        config.check_files().map_err(StartError::from_config)?;
+        config.check_files().map_err(StartError::of)?;
         let lock = prepare_files(config)?;
         let tls = config.tls.as_ref().map(Tls::read).transpose();
         let tls = tls.map_err(|error| StartError::new("TLS cannot be served", error))?;
@@ -373,6 +373,6 @@ fn metadata_source(config: &Config) -> Result<MetadataSource, StartError> {
         });
         fetch
     });
-    let root = config.metadata_root().map_err(StartError)?;
+    let root = config.metadata_root().map_err(StartError::of)?;
     Ok(MetadataSource { fetch, root: root.map(Arc::new) })
 }

@@ -29,7 +29,7 @@ on_both_engines! {
         let rest = Duration::from_millis(50);
         let jobs = vec![
             Job::new("refresh", rest, || async { Ok(()) }),
-            Job::new("sign-out", rest, || async { Err("<b>on purpose</b>".to_owned()) }),
+            Job::new("sign-out", rest, || async { Err("<b>on purpose</b>".into()) }),
         ];
         let leases = Arc::new(Leases::new(&world.app.store, now, &world.base));
         let doing = tokio::spawn(supervise(Arc::clone(&world.app), leases, jobs));

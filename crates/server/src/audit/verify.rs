@@ -9,6 +9,8 @@ use std::{
 use chancery_ledger::{AuditKeys, Summary};
 use chancery_record::format_timestamp;
 
+use crate::start_error::BoxError;
+
 /// Verifies an export and writes its findings, a line each, and a summary. Returns whether the trail is
 /// sound.
 pub fn verify(
@@ -16,7 +18,7 @@ pub fn verify(
     keys: &Path,
     checkpoint: Option<&Path>,
     out: &mut dyn Write,
-) -> Result<bool, String> {
+) -> Result<bool, BoxError> {
     let named = |path: &Path, error: &dyn std::fmt::Display| format!("{}: {error}", path.display());
     let text = |path: &Path| fs::read_to_string(path).map_err(|error| named(path, &error));
     let known = AuditKeys::from_jwks(&text(keys)?).map_err(|error| named(keys, &error))?;
@@ -32,7 +34,7 @@ pub fn verify(
     });
     let summary = summary.map_err(|error| named(file, &error))?;
     if summary.entries == 0 && summary.findings == 0 {
-        return Err(named(file, &"there is no entry in it: it proves nothing"));
+        return Err(named(file, &"there is no entry in it: it proves nothing").into());
     }
     let _ = writeln!(out, "{}", in_words(&summary));
     Ok(summary.findings == 0)

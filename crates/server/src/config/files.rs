@@ -6,7 +6,7 @@ use chancery_trust::Anchors;
 use chancery_web::Tls;
 
 use super::Config;
-use crate::{ConfigError, key_file::read_master_key, private_file::check_private};
+use crate::{ConfigError, key_file::read_master_key, private_file::check_private, start_error::BoxError};
 
 impl Config {
     /// Checks all files that the configuration names, as a start reads them.
@@ -22,36 +22,36 @@ impl Config {
             self.check_master_key(),
         ]
         .into_iter()
-        .filter_map(Result::err)
+        .filter_map(|checked| Some(checked.err()?.to_string()))
         .collect();
         if faults.is_empty() { Ok(()) } else { Err(ConfigError(faults.join("\nchancery: "))) }
     }
 
-    fn check_tls(&self) -> Result<(), String> {
+    fn check_tls(&self) -> Result<(), BoxError> {
         let Some(files) = &self.tls else { return Ok(()) };
         Tls::read(files).map_err(|error| format!("TLS cannot be served: {error}"))?;
         self.check_tls_key()
     }
 
     /// Checks that no other user can read the private key of TLS.
-    pub(crate) fn check_tls_key(&self) -> Result<(), String> {
+    pub(crate) fn check_tls_key(&self) -> Result<(), BoxError> {
         let Some(files) = &self.tls else { return Ok(()) };
-        check_private(&files.key).map_err(|error| format!("tls_key: {error}"))
+        Ok(check_private(&files.key).map_err(|error| format!("tls_key: {error}"))?)
     }
 
-    fn check_metadata_root(&self) -> Result<(), String> {
+    fn check_metadata_root(&self) -> Result<(), BoxError> {
         self.metadata_root().map(drop)
     }
 
     /// The root certificate of the metadata's signer, and the signer's name, where they are not FIDO's.
-    pub(crate) fn metadata_root(&self) -> Result<Option<(Vec<u8>, String)>, String> {
+    pub(crate) fn metadata_root(&self) -> Result<Option<(Vec<u8>, String)>, BoxError> {
         let Some((path, name)) = &self.mds_root else { return Ok(None) };
         let root = fs::read(path).map_err(|error| named("mds_root", path, &error))?;
         Anchors::of(&root, name).map_err(|refusal| named("mds_root", path, &refusal))?;
         Ok(Some((root, name.clone())))
     }
 
-    fn check_reset_program(&self) -> Result<(), String> {
+    fn check_reset_program(&self) -> Result<(), BoxError> {
         let Some(path) = &self.reset_program else { return Ok(()) };
         // a name without a slash is searched in $PATH
         if path.components().count() == 1 && !path.is_absolute() {
@@ -59,27 +59,27 @@ impl Config {
         }
         let facts = path.metadata().map_err(|error| named("reset_program", path, &error))?;
         let is_program = facts.is_file() && facts.permissions().mode() & 0o111 != 0;
-        if is_program { Ok(()) } else { Err(named("reset_program", path, &"it is no program")) }
+        if is_program { Ok(()) } else { Err(named("reset_program", path, &"it is no program").into()) }
     }
 
-    fn check_database(&self) -> Result<(), String> {
+    fn check_database(&self) -> Result<(), BoxError> {
         let keys = self.database.check_files(self.store.insecure);
         let keys = keys.map_err(|error| format!("database: {error}"))?;
         let checked = keys.iter().try_for_each(|key| check_private(key));
-        checked.map_err(|error: io::Error| format!("database: sslkey: {error}"))
+        Ok(checked.map_err(|error: io::Error| format!("database: sslkey: {error}"))?)
     }
 
     /// The first start creates the master key; an existing one must be valid.
-    fn check_master_key(&self) -> Result<(), String> {
+    fn check_master_key(&self) -> Result<(), BoxError> {
         let path = &self.master_key_file;
         if path.exists() {
-            return read_master_key(path).map(drop).map_err(|error| error.to_string());
+            return read_master_key(path).map(drop).map_err(Into::into);
         }
         // the start creates the data folder, and no other folder
         let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
         match folder {
             Some(folder) if *folder != self.data_dir && !folder.is_dir() => {
-                Err(named("master_key_file", folder, &"there is no such folder"))
+                Err(named("master_key_file", folder, &"there is no such folder").into())
             }
             _ => Ok(()),
         }

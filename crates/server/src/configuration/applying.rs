@@ -8,9 +8,10 @@ use std::{
 use chancery_configuration::{Call, ChangeKind, Kind, Memory, adopt, batches, deletions, links};
 
 use super::{Applying, CommandResult, Planned, configured, server::ManagedServer, show};
+use crate::start_error::BoxError;
 
 /// Shows a plan, asks for confirmation, and executes it.
-pub async fn apply(applying: &Applying) -> Result<CommandResult, String> {
+pub async fn apply(applying: &Applying) -> Result<CommandResult, BoxError> {
     let (kinds, server) = (configured(), ManagedServer::open(&applying.planning.location.server)?);
     let state = server.read(&kinds).await?;
     let mut planned = Planned::of(&applying.planning, &state, &server)?;
@@ -60,7 +61,7 @@ impl Planned {
         index: usize,
         kind: &Kind,
         created: &mut BTreeSet<String>,
-    ) -> Result<(), String> {
+    ) -> Result<(), BoxError> {
         if self.plan.can_adopt(index) {
             let list = server
                 .list(kind)
@@ -85,7 +86,7 @@ impl Planned {
         index: usize,
         kind: &Kind,
         call: &Call,
-    ) -> Result<(), String> {
+    ) -> Result<(), BoxError> {
         let _ = writeln!(stderr(), "{} {} ({})", call.method, call.path, call.of.len());
         let changes = self.plan.changes.get(index).map(Vec::as_slice).unwrap_or_default();
         let is_batch = call.path.ends_with("/batch");
@@ -100,7 +101,7 @@ impl Planned {
                     |memory: &mut Memory| expected.iter().for_each(|key| memory.remove(kind.name, key));
                 self.folder.remember(&server.url, forget)?;
             }
-            return Err(refusal.describe(kind, self.of_kind(index), call, &self.folder));
+            return Err(refusal.describe(kind, self.of_kind(index), call, &self.folder).into());
         }
         if !is_batch {
             return Ok(());

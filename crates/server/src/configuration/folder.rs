@@ -15,6 +15,7 @@ use crate::{
     config::secrets::{credential, credentials},
     login::plain,
     private_file::read_private_text,
+    start_error::BoxError,
 };
 
 /// The file of the set's memory of servers.
@@ -42,7 +43,7 @@ pub struct Folder {
 
 impl Folder {
     /// Reads all `.json` files of a folder, in the order of their names, and the set's memory.
-    pub fn read(path: &Path) -> Result<Self, String> {
+    pub fn read(path: &Path) -> Result<Self, BoxError> {
         let failed = |error: std::io::Error| format!("{}: {error}", path.display());
         let mut names = Vec::new();
         for entry in fs::read_dir(path).map_err(failed)? {
@@ -62,7 +63,7 @@ impl Folder {
                 Err(problems) => {
                     let lines: Vec<String> =
                         problems.iter().map(|problem| folder.describe(problem)).collect();
-                    return Err(lines.join("\nchancery: "));
+                    return Err(lines.join("\nchancery: ").into());
                 }
             }
         }
@@ -75,7 +76,7 @@ impl Folder {
 
     /// Writes documents, a file for each kind that has some; returns the number of files. An existing file whose kind has
     /// none becomes empty.
-    pub fn write(path: &Path, kinds: &[Kind], documents: &[Document]) -> Result<usize, String> {
+    pub fn write(path: &Path, kinds: &[Kind], documents: &[Document]) -> Result<usize, BoxError> {
         fs::create_dir_all(path).map_err(|error| format!("{}: {error}", path.display()))?;
         let mut count = 0;
         for kind in kinds {
@@ -91,17 +92,17 @@ impl Folder {
     }
 
     /// Finds secrets, in the folder of `$CREDENTIALS_DIRECTORY` or in the environment.
-    pub fn find_secrets(&mut self, names: &BTreeSet<String>) -> Result<(), String> {
+    pub fn find_secrets(&mut self, names: &BTreeSet<String>) -> Result<(), BoxError> {
         let credentials = credentials();
         for name in names {
             let is_name = |letter: char| letter.is_ascii_alphanumeric() || letter == '_' || letter == '-';
             if name.is_empty() || !name.chars().all(is_name) {
-                return Err(format!("{name:?} is no name of a secret: letters, digits, _ and - make one"));
+                return Err(
+                    format!("{name:?} is no name of a secret: letters, digits, _ and - make one").into()
+                );
             }
             let secret = match credential(credentials.as_deref(), name) {
-                Some(file) => {
-                    Some(read_private_text(&file).map_err(|error| error.to_string())?.as_str().to_owned())
-                }
+                Some(file) => Some(read_private_text(&file)?.as_str().to_owned()),
                 None => env::var(name).ok(),
             };
             // from any source, trailing line ends and blanks are trimmed
@@ -119,14 +120,14 @@ impl Folder {
     }
 
     /// Changes the set's memory of a server, on the disk, too.
-    pub fn remember(&mut self, server: &str, change: impl FnOnce(&mut Memory)) -> Result<(), String> {
+    pub fn remember(&mut self, server: &str, change: impl FnOnce(&mut Memory)) -> Result<(), BoxError> {
         let memory = self.memories.entry(server.to_owned()).or_default();
         let before = memory.clone();
         change(memory);
         if *memory == before {
             return Ok(());
         }
-        let json = serde_json::to_value(&self.memories).map_err(|error| error.to_string())?;
+        let json = serde_json::to_value(&self.memories)?;
         write_json(&self.path.join(APPLIED), &json)
     }
 
@@ -140,32 +141,32 @@ impl Folder {
 }
 
 /// Reads a JSON file; one that people write strictly: of a repeated member, one would be ignored silently.
-fn read_json<T: serde::de::DeserializeOwned>(path: &Path, is_typed: bool) -> Result<T, String> {
+fn read_json<T: serde::de::DeserializeOwned>(path: &Path, is_typed: bool) -> Result<T, BoxError> {
     let located = |error: &dyn std::fmt::Display| format!("{}: {error}", plain(&path.display().to_string()));
     let about = fs::metadata(path).map_err(|error| located(&error))?;
     if !about.is_file() {
         // opening a pipe would wait for its writer
-        return Err(located(&"is no regular file"));
+        return Err(located(&"is no regular file").into());
     }
     let mut bytes = Vec::new();
     let read = fs::File::open(path).and_then(|file| file.take(MAX_FILE_BYTES + 1).read_to_end(&mut bytes));
     if read.map_err(|error| located(&error))? as u64 > MAX_FILE_BYTES {
-        return Err(located(&"is larger than 64 MiB"));
+        return Err(located(&"is larger than 64 MiB").into());
     }
     // some editors put a byte order mark before UTF-8
     let text = bytes.strip_prefix("\u{feff}".as_bytes()).unwrap_or(&bytes);
     if is_typed {
         read_json_within(text, MAX_VALUES).map_err(|error| located(&error.0))?;
     }
-    serde_json::from_slice(text).map_err(|error| located(&error))
+    Ok(serde_json::from_slice(text).map_err(|error| located(&error))?)
 }
 
 /// Writes a file atomically; once it returns, it is on the disk.
-fn write_json(path: &Path, json: &Value) -> Result<(), String> {
+fn write_json(path: &Path, json: &Value) -> Result<(), BoxError> {
     let located = |error: std::io::Error| format!("{}: {error}", path.display());
-    let text = serde_json::to_string_pretty(json).map_err(|error| error.to_string())?;
+    let text = serde_json::to_string_pretty(json)?;
     let temporary = path.with_extension("json.new");
     let mut file = fs::File::create(&temporary).map_err(located)?;
     file.write_all((text + "\n").as_bytes()).and_then(|()| file.sync_all()).map_err(located)?;
-    fs::rename(&temporary, path).map_err(located)
+    Ok(fs::rename(&temporary, path).map_err(located)?)
 }

@@ -17,6 +17,7 @@ use super::folder::Folder;
 use crate::{
     config::secrets,
     login::{access_token, plain},
+    start_error::BoxError,
 };
 
 /// The bounds of each answer.
@@ -31,12 +32,12 @@ pub struct ManagedServer {
 }
 
 /// The token of `$CHANCERY_TOKEN`, of the file that `$CHANCERY_TOKEN_FILE` names, or of the credential `token`.
-fn given_token() -> Result<Option<String>, String> {
+fn given_token() -> Result<Option<String>, BoxError> {
     let given = env::var("CHANCERY_TOKEN").ok().map(|given| given.trim().to_owned());
     let given = given.filter(|given| !given.is_empty());
     let file = env::var_os("CHANCERY_TOKEN_FILE").filter(|file| !file.is_empty()).map(PathBuf::from);
     let token = secrets::text("token", given, file, secrets::credentials().as_deref());
-    token.map_err(|error| error.0)
+    Ok(token?)
 }
 
 /// A failed call.
@@ -49,7 +50,7 @@ pub struct RequestError {
 
 impl ManagedServer {
     /// The server at a URL: anywhere by https, on this machine without, too.
-    pub fn open(url: &str) -> Result<Self, String> {
+    pub fn open(url: &str) -> Result<Self, BoxError> {
         // neither a token nor a URL has white space: values that come from files end in a line end
         let url = url.trim();
         let token = match given_token()? {
@@ -61,7 +62,7 @@ impl ManagedServer {
     }
 
     /// The rows of all kinds that the caller may read.
-    pub async fn read<'a>(&self, kinds: &'a [Kind]) -> Result<State<'a>, String> {
+    pub async fn read<'a>(&self, kinds: &'a [Kind]) -> Result<State<'a>, BoxError> {
         let mut state = State::new(kinds);
         for (index, kind) in kinds.iter().enumerate() {
             match self.list(kind).await {
@@ -69,7 +70,7 @@ impl ManagedServer {
                 Err(refusal) if refusal.status == 403 => {
                     let _ = writeln!(stderr(), "{} is left out: you may not read it", kind.name);
                 }
-                Err(refusal) => return Err(format!("{}: {}", kind.name, plain(&refusal.detail))),
+                Err(refusal) => return Err(format!("{}: {}", kind.name, plain(&refusal.detail)).into()),
             }
         }
         if (0..kinds.len()).any(|index| state.is_known(index)) {

@@ -8,10 +8,11 @@ use std::{
     time::Duration,
 };
 
-use chancery_store::{Class, Error, Figure, FigureSource, FigureUnit, Mode};
+use chancery_store::{Class, Figure, FigureSource, FigureUnit, Mode};
 use chancery_web::App;
 
 use super::Job;
+use crate::start_error::BoxError;
 
 /// The metric of sessions.
 pub static FIGURES: [Figure; 1] = [Figure {
@@ -46,11 +47,11 @@ pub fn job(app: &Arc<App>) -> Job {
     })
 }
 
-async fn count(app: &App) -> Result<(), String> {
+async fn count(app: &App) -> Result<(), BoxError> {
     let store = app.store.with(Class::Background);
     for (figure, text) in FIGURES.iter().zip(COUNTED) {
         let counting = store.run("Count", Mode::Long, None, move |tx| tx.one(text, &[], |row| row.int(0)));
-        let counted = counting.await.map_err(|error: Error| error.to_string())?;
+        let counted = counting.await.map_err(BoxError::from)?;
         app.note_figure(figure, counted.unwrap_or(0));
     }
     Ok(())

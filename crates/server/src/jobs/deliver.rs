@@ -25,6 +25,7 @@ use uuid::Uuid;
 
 use self::{poll::Next, settle::Progress};
 use super::Job;
+use crate::start_error::BoxError;
 use crate::start_error::cause_of;
 
 /// The interval between checks for subscriptions that became active.
@@ -99,12 +100,12 @@ impl Deliveries {
     }
 
     /// Serves all active subscriptions, until there are none or the server stops. Requests in flight end with the future.
-    async fn run(self: Arc<Self>) -> Result<(), String> {
+    async fn run(self: Arc<Self>) -> Result<(), BoxError> {
         let mut stopping = self.app.stopping.subscribe();
         let mut serving = JoinSet::new();
         let served: Arc<Mutex<HashSet<Uuid>>> = Arc::default();
         while !*stopping.borrow_and_update() {
-            let active = self.active().await.map_err(|error| error.to_string())?;
+            let active = self.active().await?;
             if active.is_empty() && serving.is_empty() {
                 return Ok(());
             }
@@ -122,7 +123,7 @@ impl Deliveries {
             let next = Instant::now() + INTERVAL;
             while let Ok(Some(ended)) = tokio::time::timeout_at(next, serving.join_next()).await {
                 if ended.is_err() {
-                    return Err("a task that sends events broke".to_owned());
+                    return Err("a task that sends events broke".into());
                 }
             }
             let _ = tokio::time::timeout_at(next, stopping.changed()).await;

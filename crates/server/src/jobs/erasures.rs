@@ -11,6 +11,7 @@ use chancery_web::App;
 
 use super::Job;
 use crate::erasure_list::{Erasure, ErasureList};
+use crate::start_error::BoxError;
 
 /// The interval: an erasure is listed within ten seconds.
 const INTERVAL: Duration = Duration::from_secs(3);
@@ -34,17 +35,17 @@ pub fn job(app: &Arc<App>, list: ErasureList) -> Job {
 
 /// Writes the erasures that are not listed yet. The position is read from the list itself, so that nothing is lost if a process is
 /// killed.
-async fn write_erasures(store: &Store, list: &Arc<Mutex<ErasureList>>) -> Result<(), String> {
+async fn write_erasures(store: &Store, list: &Arc<Mutex<ErasureList>>) -> Result<(), BoxError> {
     let mut after = list.lock().unwrap_or_else(PoisonError::into_inner).position();
     loop {
-        let batch = read_erasures(store, after).await.map_err(|error| error.to_string())?;
+        let batch = read_erasures(store, after).await?;
         let Some(newest) = batch.last() else { return Ok(()) };
         after = newest.number;
         let (list, count) = (Arc::clone(list), batch.len());
         let adding = tokio::task::spawn_blocking(move || {
             list.lock().unwrap_or_else(PoisonError::into_inner).add(&batch)
         });
-        adding.await.map_err(|error| error.to_string())?.map_err(|error| error.to_string())?;
+        adding.await??;
         if count < BATCH {
             return Ok(());
         }

@@ -8,6 +8,7 @@ use chancery_store::{Class, Error, FLOOR, Mode, READ_FLOOR, StateTable, Store};
 use chancery_web::App;
 
 use super::Job;
+use crate::start_error::BoxError;
 
 /// The interval of checks.
 const INTERVAL: Duration = Duration::from_mins(1);
@@ -25,7 +26,7 @@ pub fn job(app: &Arc<App>, now: fn() -> Timestamp) -> Job {
             let store = app.store.with(Class::Background);
             let now = now().0;
             let older = raise(&store, now.saturating_add(store.clock_offset(now)));
-            let older = older.await.map_err(|error| error.to_string())?;
+            let older = older.await.map_err(BoxError::from)?;
             let is_waiting = !older.is_empty();
             if is_waiting {
                 tracing::warn!(?older, "programs of an older release are connected: upgrade or stop them");

@@ -15,6 +15,8 @@ use super::{
     sequence::{begin_trail, tree_of},
 };
 
+use crate::start_error::BoxError;
+
 /// The interval between checks of idle trails; in busy ones, sequencing finds the damage.
 const INTERVAL: Duration = Duration::from_mins(1);
 pub const NAME: &str = "healing";
@@ -29,7 +31,7 @@ pub fn job(app: &Arc<App>) -> Job {
         async move {
             let store = app.store.with(Class::Background);
             let progress = |rows, done| app.note_backfill(NAME, rows, done);
-            heal(&store, &progress).await.map(drop).map_err(|error| error.to_string())
+            heal(&store, &progress).await.map(drop).map_err(BoxError::from)
         }
     };
     Job::new(NAME, INTERVAL, work).exclusive()

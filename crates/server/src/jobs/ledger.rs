@@ -19,6 +19,8 @@ use super::{
     sequence::{Leaves, insert, sequence_pending},
 };
 
+use crate::start_error::BoxError;
+
 /// The metrics of the audit trails.
 pub static FIGURES: [Figure; 3] = [
     Figure {
@@ -58,7 +60,7 @@ pub fn job(app: &Arc<App>, now: fn() -> Timestamp) -> Job {
     let app = Arc::clone(app);
     let work = move || {
         let app = Arc::clone(&app);
-        async move { grow_trees(&app, now()).await.map(drop).map_err(|error| error.to_string()) }
+        async move { grow_trees(&app, now()).await.map(drop).map_err(BoxError::from) }
     };
     Job::new("growing", INTERVAL, work).idle(IDLE_INTERVAL).exclusive()
 }
@@ -70,7 +72,7 @@ pub fn certify(app: &Arc<App>, now: fn() -> Timestamp) -> Job {
         let app = Arc::clone(&app);
         async move {
             let store = app.store.with(Class::Background);
-            learn_certificates(&app, &store, now()).await.map_err(|error| error.to_string())
+            learn_certificates(&app, &store, now()).await.map_err(BoxError::from)
         }
     };
     Job::new("certify", INTERVAL, work).idle(IDLE_INTERVAL)

@@ -8,6 +8,7 @@ use chancery_store::{Class, Error, Mode, selectable};
 use chancery_web::App;
 
 use super::Job;
+use crate::start_error::BoxError;
 
 /// The poll interval while there are waiters.
 const INTERVAL: Duration = Duration::from_millis(100);
@@ -17,7 +18,7 @@ pub fn job(app: &Arc<App>) -> Job {
     let app = Arc::clone(app);
     Job::new("listening", INTERVAL, move || {
         let app = Arc::clone(&app);
-        async move { notify(&app).await.map_err(|error| error.to_string()) }
+        async move { notify(&app).await.map_err(BoxError::from) }
     })
 }
 

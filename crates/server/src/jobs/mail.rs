@@ -11,6 +11,7 @@ use chancery_web::App;
 use uuid::Uuid;
 
 use super::{Job, bounded};
+use crate::start_error::BoxError;
 
 /// The interval between checks of the outbox.
 const INTERVAL: Duration = Duration::from_secs(1);
@@ -42,7 +43,7 @@ pub fn job(
         async move {
             let store = app.store.with(Class::Background);
             let send = || deliver(&store, permission, &mail_settings, now());
-            while send().await.map_err(|error| error.to_string())?.left && !*app.stopping.borrow() {}
+            while send().await.map_err(BoxError::from)?.left && !*app.stopping.borrow() {}
             Ok(())
         }
     };

@@ -33,6 +33,8 @@ use tracing::Instrument as _;
 
 use self::mail::MailSettings;
 
+use crate::start_error::BoxError;
+
 pub use lease::Leases;
 
 /// Receives the number of rows that a job reads once, and how many of them are done.
@@ -78,7 +80,7 @@ const LAST_TIME: Duration = Duration::from_secs(20);
 /// The least interval of a job after a failure.
 const FAILURE_INTERVAL: Duration = Duration::from_secs(10);
 
-type JobFuture = Pin<Box<dyn Future<Output = Result<(), String>> + Send>>;
+type JobFuture = Pin<Box<dyn Future<Output = Result<(), BoxError>> + Send>>;
 
 /// Work that is repeated in the background.
 pub struct Job {
@@ -100,7 +102,7 @@ impl Job {
     /// A job of every process.
     pub fn new<F>(name: &'static str, rest: Duration, work: impl Fn() -> F + Send + Sync + 'static) -> Self
     where
-        F: Future<Output = Result<(), String>> + Send + 'static,
+        F: Future<Output = Result<(), BoxError>> + Send + 'static,
     {
         let work: Box<dyn Fn() -> JobFuture + Send + Sync> = Box::new(move || Box::pin(work()));
         Self { name, rest, idle: rest, is_exclusive: false, is_finished: false, work }
@@ -142,7 +144,7 @@ impl Job {
             let span = trace::of_job(self.name);
             let outcome = tokio::select! {
                 outcome = (self.work)().instrument(span.clone()) => outcome,
-                () = leases.lost(self.name), if self.is_exclusive => Err("another process may do it now".to_owned()),
+                () = leases.lost(self.name), if self.is_exclusive => Err("another process may do it now".into()),
             };
             drop(stopping);
             rest = match outcome {
@@ -151,8 +153,8 @@ impl Job {
                     self.rest
                 }
                 Err(why) => {
-                    app.note_job_failure(self.name, &why);
-                    span.in_scope(|| tracing::warn!(why, "failed; it is tried again"));
+                    app.note_job_failure(self.name, &why.to_string());
+                    span.in_scope(|| tracing::warn!(%why, "failed; it is tried again"));
                     self.rest.max(FAILURE_INTERVAL)
                 }
             };

@@ -11,6 +11,8 @@ use super::{
     prune_events::{FIGURES, prune_events},
 };
 
+use crate::start_error::BoxError;
+
 /// The interval between runs.
 const INTERVAL: Duration = Duration::from_mins(10);
 /// The retention of delivery attempts of events, in milliseconds.
@@ -42,7 +44,7 @@ pub fn job(app: &Arc<App>, now: fn() -> Timestamp) -> Job {
     Job::new("prune", INTERVAL, move || prune(Arc::clone(&app), now())).exclusive()
 }
 
-async fn prune(app: Arc<App>, now: Timestamp) -> Result<(), String> {
+async fn prune(app: Arc<App>, now: Timestamp) -> Result<(), BoxError> {
     let store = app.store.with(Class::Background);
     let moment = bounded(&store, now);
     repeat(&store, move |tx| prune_batch(tx, moment)).await?;
@@ -56,10 +58,10 @@ async fn prune(app: Arc<App>, now: Timestamp) -> Result<(), String> {
 async fn repeat(
     store: &Store,
     batch: impl FnMut(&mut Tx<'_>) -> Result<u64, Error> + Copy + Send + 'static,
-) -> Result<(), String> {
+) -> Result<(), BoxError> {
     loop {
         let deleted = store.run("Prune", Mode::Write, None, batch).await;
-        if deleted.map_err(|error: Error| error.to_string())? < BATCH {
+        if deleted.map_err(BoxError::from)? < BATCH {
             return Ok(());
         }
     }

@@ -3,10 +3,11 @@
 use std::{sync::Arc, time::Duration};
 
 use chancery_signin::write_refused;
-use chancery_store::{Class, Error, Mode};
+use chancery_store::{Class, Mode};
 use chancery_web::App;
 
 use super::Job;
+use crate::start_error::BoxError;
 
 /// The interval between runs.
 const INTERVAL: Duration = Duration::from_secs(5);
@@ -27,7 +28,7 @@ pub fn job(app: &Arc<App>) -> Job {
                         write_refused(tx, &context, &requests)
                     })
                     .await;
-                written.map_err(|error: Error| error.to_string())?;
+                written.map_err(BoxError::from)?;
             }
             Ok(())
         }

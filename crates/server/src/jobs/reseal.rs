@@ -16,6 +16,7 @@ use chancery_web::App;
 
 use super::{Job, Progress};
 use crate::services::services;
+use crate::start_error::BoxError;
 
 /// The interval before each run; nothing is left to do after the first that succeeds.
 const INTERVAL: Duration = Duration::from_secs(5);
@@ -36,7 +37,7 @@ pub fn job(app: &Arc<App>) -> Job {
             let progress = |rows, done| app.note_backfill(NAME, rows, done);
             let store = app.store.with(Class::Background);
             let resealed = reseal(&store, &app.context.master, &progress).await;
-            let (renewed, unknown) = resealed.map_err(|error| error.to_string())?;
+            let (renewed, unknown) = resealed.map_err(BoxError::from)?;
             if unknown == 0 {
                 tracing::info!(renewed, "{DONE}");
             } else {

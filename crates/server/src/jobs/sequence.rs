@@ -13,6 +13,7 @@ use chancery_web::App;
 use tokio::time::{Instant, sleep};
 
 use super::{Job, Progress, heal};
+use crate::start_error::BoxError;
 
 /// The metrics of events.
 pub static FIGURES: [Figure; 3] = [
@@ -66,10 +67,10 @@ pub fn job(app: &Arc<App>) -> Job {
             let began = Instant::now();
             loop {
                 let progress = |rows, done| app.note_backfill(heal::NAME, rows, done);
-                let placed = sequence_trails(&store, &progress).await.map_err(|error| error.to_string())?;
+                let placed = sequence_trails(&store, &progress).await.map_err(BoxError::from)?;
                 note_stuck(&app, &placed.failures);
                 if let Some((trail, error)) = placed.failures.first() {
-                    return Err(format!("the events of trail {trail} get no positions: {error}"));
+                    return Err(format!("the events of trail {trail} get no positions: {error}").into());
                 }
                 if placed.count == 0 || began.elapsed() >= RUN {
                     return Ok(());

@@ -7,6 +7,7 @@ use chancery_record::Timestamp;
 use chancery_web::App;
 
 use super::Job;
+use crate::start_error::BoxError;
 
 /// The interval between checks for due sign-outs.
 const INTERVAL: Duration = Duration::from_secs(1);
@@ -22,7 +23,7 @@ pub fn job(app: &Arc<App>, permission: Permission, now: fn() -> Timestamp) -> Jo
             let destinations = app.token_service.destinations().clone();
             // until nothing is due any more: failed ones are due later
             let send = || app.deliver_sign_outs(permission, &destinations, now());
-            while send().await.map_err(|error| error.to_string())?.any() && !*app.stopping.borrow() {}
+            while send().await.map_err(BoxError::from)?.any() && !*app.stopping.borrow() {}
             Ok(())
         }
     };

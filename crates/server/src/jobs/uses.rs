@@ -7,6 +7,7 @@ use chancery_store::{Class, Error, Mode};
 use chancery_web::App;
 
 use super::Job;
+use crate::start_error::BoxError;
 
 /// The interval between runs.
 const INTERVAL: Duration = Duration::from_secs(30);
@@ -28,7 +29,7 @@ pub fn job(app: &Arc<App>) -> Job {
                     store.run("WriteUses", Mode::Write, None, move |tx| write_uses(tx, &uses)).await;
                 if let Err(error) = written as Result<(), Error> {
                     app.token_service.uses.put_back(batch.iter().chain(batches.flatten()).copied().collect());
-                    return Err(error.to_string());
+                    return Err(BoxError::from(error));
                 }
             }
             Ok(())

@@ -6,6 +6,7 @@ use form_urlencoded::Serializer;
 use serde_json::Value;
 
 use super::lacks;
+use crate::start_error::BoxError;
 
 /// The bounds of each answer.
 const LIMITS: Limits = Limits { bytes: 64 * 1024, seconds: 30 };
@@ -78,7 +79,7 @@ impl Default for Remote {
 
 impl Remote {
     /// Finds the endpoints of the issuer at a URL.
-    pub async fn discover(&self, url: &str) -> Result<Endpoints, String> {
+    pub async fn discover(&self, url: &str) -> Result<Endpoints, BoxError> {
         let address = format!("{url}/.well-known/openid-configuration");
         let document = get(&address, LIMITS, &self.0).await.map_err(|why| failed(&address, why))?;
         let document: Value =
@@ -86,7 +87,7 @@ impl Remote {
         let text = |name: &str| document.get(name).and_then(Value::as_str).map(str::to_owned);
         if text("issuer").as_deref() != Some(url) {
             let issuer = plain(&text("issuer").unwrap_or_default());
-            return Err(format!("{url} is not what the server calls itself: {issuer}"));
+            return Err(format!("{url} is not what the server calls itself: {issuer}").into());
         }
         let endpoint = |name: &str| text(name).ok_or_else(|| lacks(name));
         Ok(Endpoints {
@@ -112,11 +113,11 @@ impl Remote {
     }
 
     /// Posts a form to an endpoint whose answer is only a status.
-    pub async fn post_for_status(&self, endpoint: &str, form: &[(&str, &str)]) -> Result<(), String> {
+    pub async fn post_for_status(&self, endpoint: &str, form: &[(&str, &str)]) -> Result<(), BoxError> {
         match self.post(endpoint, form).await {
             Ok((200, _)) => Ok(()),
-            Ok((status, _)) => Err(failed(endpoint, Failure::Status(status))),
-            Err(why) => Err(failed(endpoint, why)),
+            Ok((status, _)) => Err(failed(endpoint, Failure::Status(status)).into()),
+            Err(why) => Err(failed(endpoint, why).into()),
         }
     }
 

@@ -16,6 +16,8 @@ use super::{
     remote::{EndpointError, Endpoints, Remote},
 };
 
+use crate::start_error::BoxError;
+
 /// The rights of all but the owner in a file's mode.
 const OTHERS: u32 = 0o077;
 
@@ -41,7 +43,7 @@ impl StoredLogin {
     }
 
     /// The login from an answer of a token endpoint.
-    pub fn of(given: &Value, client: &str, endpoints: Endpoints, now: Timestamp) -> Result<Self, String> {
+    pub fn of(given: &Value, client: &str, endpoints: Endpoints, now: Timestamp) -> Result<Self, BoxError> {
         let mut stored = Self {
             client: client.to_owned(),
             token_endpoint: endpoints.token,
@@ -54,7 +56,7 @@ impl StoredLogin {
         Ok(stored)
     }
 
-    fn take(&mut self, given: &Value, now: Timestamp) -> Result<(), String> {
+    fn take(&mut self, given: &Value, now: Timestamp) -> Result<(), BoxError> {
         let text = |name: &str| given.get(name).and_then(Value::as_str);
         self.access_token = Secret::new(text("access_token").ok_or_else(|| lacks("access_token"))?);
         let seconds = given.get("expires_in").and_then(Value::as_i64).unwrap_or(0);
@@ -65,7 +67,7 @@ impl StoredLogin {
     }
 
     /// Requests another access token.
-    pub async fn refresh(&mut self, remote: &Remote, now: Timestamp) -> Result<(), String> {
+    pub async fn refresh(&mut self, remote: &Remote, now: Timestamp) -> Result<(), BoxError> {
         let over = || "the login is over: run chancery login again".to_owned();
         let token = self.refresh_token.as_ref().map(exposed).ok_or_else(over)?;
         let form = [
@@ -81,7 +83,7 @@ impl StoredLogin {
     }
 
     /// Revokes the grant: by the refresh token, else the access token.
-    pub async fn revoke(&self, remote: &Remote) -> Result<(), String> {
+    pub async fn revoke(&self, remote: &Remote) -> Result<(), BoxError> {
         let token = exposed(self.refresh_token.as_ref().unwrap_or(&self.access_token));
         let form = [("token", token.as_str()), ("client_id", self.client.as_str())];
         remote.post_for_status(&self.revocation_endpoint, &form).await
@@ -121,7 +123,7 @@ pub struct LoginFolder(PathBuf);
 
 impl LoginFolder {
     /// The folder of the current user.
-    pub fn own() -> Result<Self, String> {
+    pub fn own() -> Result<Self, BoxError> {
         let named = |name| env::var_os(name).map(PathBuf::from).filter(|folder| folder.is_absolute());
         let folder = named("XDG_CONFIG_HOME").or_else(|| named("HOME").map(|home| home.join(".config")));
         let folder = folder.ok_or("neither XDG_CONFIG_HOME nor HOME names a folder to keep tokens in")?;
@@ -135,7 +137,7 @@ impl LoginFolder {
 
     /// Waits until no other process uses the file: of two that refresh at once the later one would show a refresh
     /// token that was replaced, which ends a login.
-    pub fn lock(&self) -> Result<Locked<'_>, String> {
+    pub fn lock(&self) -> Result<Locked<'_>, BoxError> {
         let path = self.0.join("login.lock");
         DirBuilder::new()
             .recursive(true)
@@ -158,19 +160,19 @@ pub struct Locked<'a> {
 
 impl Locked<'_> {
     /// Reads the stored login, if there is one.
-    pub fn read(&self) -> Result<Option<StoredLogin>, String> {
+    pub fn read(&self) -> Result<Option<StoredLogin>, BoxError> {
         let path = self.folder.file();
         match read_own(&path) {
             Ok(text) => StoredLogin::from_json(&text).map(Some).ok_or_else(|| {
-                format!("{}: this is no login; remove the file and log in again", path.display())
+                format!("{}: this is no login; remove the file and log in again", path.display()).into()
             }),
             Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
-            Err(error) => Err(message(&path, &error)),
+            Err(error) => Err(message(&path, &error).into()),
         }
     }
 
     /// Stores tokens atomically, readable by their owner alone.
-    pub fn write(&self, stored: &StoredLogin) -> Result<(), String> {
+    pub fn write(&self, stored: &StoredLogin) -> Result<(), BoxError> {
         let (path, new) = (self.folder.file(), self.folder.0.join("login.new"));
         // the file of an interrupted process may have another mode
         let _ = fs::remove_file(&new);
@@ -180,13 +182,13 @@ impl Locked<'_> {
             file.write_all(stored.to_json().to_string().as_bytes())?;
             file.sync_all()
         });
-        written.and_then(|()| fs::rename(&new, &path)).map_err(|error| message(&path, &error))
+        Ok(written.and_then(|()| fs::rename(&new, &path)).map_err(|error| message(&path, &error))?)
     }
 
     /// Removes the stored tokens.
-    pub fn remove(&self) -> Result<(), String> {
+    pub fn remove(&self) -> Result<(), BoxError> {
         let path = self.folder.file();
-        fs::remove_file(&path).map_err(|error| message(&path, &error))
+        Ok(fs::remove_file(&path).map_err(|error| message(&path, &error))?)
     }
 }
 

@@ -13,7 +13,7 @@ use crate::{
     erasure_list::{Erasure, read},
     server_context::server_context,
     services,
-    start_error::cause_of,
+    start_error::{BoxError, cause_of},
 };
 
 /// People who are erased in one transaction.
@@ -33,7 +33,7 @@ pub async fn apply(
     let (path, key) = (list.to_owned(), master.clone());
     let reading = tokio::task::spawn_blocking(move || {
         let mut batch = Vec::new();
-        let send = |batch| batches.blocking_send(batch).map_err(|_| "it was given up".to_owned());
+        let send = |batch| batches.blocking_send(batch).map_err(|_| BoxError::from("it was given up"));
         read(&path, &key, |erasure| {
             batch.push(erasure);
             if batch.len() < BATCH { Ok(()) } else { send(std::mem::take(&mut batch)) }

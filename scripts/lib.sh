@@ -299,8 +299,8 @@ use_release() { # version or commit
 run_tests() {
     local -x TMPDIR
     TMPDIR="$(folder_for_tests)"
-    # tests wait as well as work: twice as many as there are processors, and those of the group that only waits
-    local -x NEXTEST_TEST_THREADS=$(($(nproc) * 3))
+    # tests wait as well as work: half as many again as there are processors, and those of the group that only waits
+    local -x NEXTEST_TEST_THREADS=$((($(nproc) * 5 + 1) / 2))
     cargo nextest run --workspace --locked --no-fail-fast "$@"
 }
 

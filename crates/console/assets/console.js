@@ -43,7 +43,8 @@ async function fetched(address, purpose, parse = read, how = {}) {
 }
 const later = (work, pause = 130) => {
   let timer;
-  return (...given) => { clearTimeout(timer); timer = setTimeout(work, pause, ...given); };
+  const wait = (...given) => { clearTimeout(timer); timer = setTimeout(work, pause, ...given); };
+  return Object.assign(wait, { now() { clearTimeout(timer); return work(); } });
 };
 
 // Times: the page says them in UTC; here they become relative, or in the zone that was chosen, else the browser's own, with the moment in full on hover.
@@ -248,6 +249,7 @@ all("[data-search]").forEach((place, index) => {
     picks.hidden = false;
     box.ariaExpanded = "true";
     now = -1;
+    return true;
   });
   box.addEventListener("input", (event) => {
     event.stopPropagation();
@@ -261,13 +263,16 @@ all("[data-search]").forEach((place, index) => {
     else box.value = shown;
     close();
   });
-  box.addEventListener("keydown", (event) => {
+  box.addEventListener("keydown", async (event) => {
     if (event.key === "ArrowDown" || event.key === "ArrowUp") {
       event.preventDefault();
       if (picks.hidden) ask(); else mark(event.key === "ArrowDown" ? now + 1 : now - (now < 0 ? 0 : 1));
     } else if (event.key === "Enter" && !picks.hidden) {
       event.preventDefault();
-      if (found?.[Math.max(now, 0)]) take(found[Math.max(now, 0)]);
+      // What is listed may answer a part of what was typed.
+      if (now < 0 && !(await ask.now())) return;
+      const row = found[Math.max(now, 0)];
+      if (row) take(row);
     } else if (event.key === "Escape" && !picks.hidden) { event.stopPropagation(); event.preventDefault(); box.value = shown; close(); }
   });
 });
@@ -296,7 +301,7 @@ if (palette) {
     address.searchParams.set("q", box.value);
     address.searchParams.set("part", "1");
     const begun = performance.now(), page = await fetched(address, "palette");
-    if (!page) return;
+    if (!page || !palette.open) return;
     found.replaceChildren(...page.body.childNodes);
     all("section", found).forEach((group, i) => {
       const title = one("h2", group);
@@ -309,11 +314,12 @@ if (palette) {
     box.ariaExpanded = String(options().length > 0);
     says.textContent = options().length ? `${options().length} · ${Math.round(performance.now() - begun)} ms` : "";
     mark(0);
+    return true;
   }, 60);
   box.addEventListener("input", ask);
-  box.addEventListener("keydown", (event) => {
+  box.addEventListener("keydown", async (event) => {
     if (event.key === "ArrowDown" || event.key === "ArrowUp") { event.preventDefault(); mark(now + (event.key === "ArrowDown" ? 1 : -1)); }
-    else if (event.key === "Enter") { event.preventDefault(); options()[now]?.click(); }
+    else if (event.key === "Enter") { event.preventDefault(); if (now || await ask.now()) options()[now]?.click(); }
   });
   palette.addEventListener("find", () => { palette.showModal(); box.select(); ask(); });
 }

@@ -43,8 +43,7 @@ async function fetched(address, purpose, parse = read, how = {}) {
 }
 const later = (work, pause = 130) => {
   let timer;
-  const wait = (...given) => { clearTimeout(timer); timer = setTimeout(work, pause, ...given); };
-  return Object.assign(wait, { now() { clearTimeout(timer); return work(); } });
+  return (...given) => { clearTimeout(timer); timer = setTimeout(work, pause, ...given); };
 };
 
 // Times: the page says them in UTC; here they become relative, or in the zone that was chosen, else the browser's own, with the moment in full on hover.
@@ -56,10 +55,10 @@ function tell(root) {
   for (const time of all("time[datetime]", root)) {
     const at = new Date(time.dateTime);
     if (isNaN(at) || !time.dateTime.includes("T")) continue;
-    const seconds = (at - Date.now()) / 1000, far = Math.abs(seconds);
-    time.title = full.format(at);
-    const ago = "ago" in time.dataset, text = far < 45 ? relative.format(0, "second") : far < 3600 ? relative.format(Math.round(seconds / 60), "minute")
+    const seconds = (at - Date.now()) / 1000, far = Math.abs(seconds), ago = "ago" in time.dataset;
+    const text = far < 45 ? relative.format(0, "second") : far < 3600 ? relative.format(Math.round(seconds / 60), "minute")
       : far < 43200 ? relative.format(Math.round(seconds / 3600), "hour") : ago && far < 2592000 ? relative.format(Math.round(seconds / 86400), "day") : moment.format(at);
+    time.title = full.format(at);
     time.replaceChildren(text, ...ago ? [node("span", { class: "unseen" }, `, ${full.format(at)}`)] : []);
   }
 }
@@ -216,7 +215,7 @@ all("[data-search]").forEach((place, index) => {
   const picks = node("div", { class: "picks", id: `picks-${index}`, role: "listbox", hidden: "" });
   for (const name of ["aria-describedby", "aria-invalid", "required", "disabled"]) if (kept.hasAttribute(name)) box.setAttribute(name, kept.getAttribute(name));
   const known = kept.defaultValue;
-  let shown = place.dataset.shown || kept.value, now = -1, found = [];
+  let shown = place.dataset.shown || kept.value, now = -1, found;
   box.value = shown;
   picks.ariaLabel = kept.labels[0]?.textContent.trim();
   kept.removeAttribute("id");
@@ -235,11 +234,12 @@ all("[data-search]").forEach((place, index) => {
     box.setAttribute("aria-activedescendant", options[now].id);
     options[now].scrollIntoView({ block: "nearest" });
   };
-  const ask = later(async () => {
+  const ask = later(async (entered) => {
     const address = new URL(place.dataset.search, location.href);
     address.searchParams.set("q", box.value);
-    found = await fetched(address, place, (answer) => answer.json());
-    if (!found || document.activeElement !== box) return;
+    const rows = await fetched(address, place, (answer) => answer.json());
+    if (!rows || document.activeElement !== box) return;
+    found = rows;
     picks.replaceChildren(...found.map((row, i) => {
       const option = node("div", { role: "option", id: `picks-${index}-${i}`, "aria-selected": "false" }, row.label, ...(row.sub ? [node("small", {}, row.sub)] : []));
       option.addEventListener("pointerdown", (event) => { event.preventDefault(); take(row); });
@@ -249,7 +249,7 @@ all("[data-search]").forEach((place, index) => {
     picks.hidden = false;
     box.ariaExpanded = "true";
     now = -1;
-    return true;
+    if (entered && found[0]) take(found[0]);
   });
   box.addEventListener("input", (event) => {
     event.stopPropagation();
@@ -263,16 +263,14 @@ all("[data-search]").forEach((place, index) => {
     else box.value = shown;
     close();
   });
-  box.addEventListener("keydown", async (event) => {
+  box.addEventListener("keydown", (event) => {
     if (event.key === "ArrowDown" || event.key === "ArrowUp") {
       event.preventDefault();
       if (picks.hidden) ask(); else mark(event.key === "ArrowDown" ? now + 1 : now - (now < 0 ? 0 : 1));
-    } else if (event.key === "Enter" && !picks.hidden) {
+    } else if (event.key === "Enter" && (box.value !== shown || !picks.hidden)) {
       event.preventDefault();
-      // What is listed may answer a part of what was typed.
-      if (now < 0 && !(await ask.now())) return;
-      const row = found[Math.max(now, 0)];
-      if (row) take(row);
+      // What is listed, if anything, may answer a part of what was typed.
+      if (now < 0) ask(true); else take(found[now]);
     } else if (event.key === "Escape" && !picks.hidden) { event.stopPropagation(); event.preventDefault(); box.value = shown; close(); }
   });
 });
@@ -296,7 +294,7 @@ if (palette) {
     const to = event.target.closest("a")?.pathname;
     if (to) sessionStorage.found = JSON.stringify([...opened.filter((other) => other !== to), to].slice(-20));
   });
-  const ask = later(async () => {
+  const ask = later(async (entered) => {
     const address = new URL(palette.dataset.source, location.href);
     address.searchParams.set("q", box.value);
     address.searchParams.set("part", "1");
@@ -314,12 +312,12 @@ if (palette) {
     box.ariaExpanded = String(options().length > 0);
     says.textContent = options().length ? `${options().length} · ${Math.round(performance.now() - begun)} ms` : "";
     mark(0);
-    return true;
+    if (entered) options()[now]?.click();
   }, 60);
-  box.addEventListener("input", ask);
-  box.addEventListener("keydown", async (event) => {
+  box.addEventListener("input", () => ask());
+  box.addEventListener("keydown", (event) => {
     if (event.key === "ArrowDown" || event.key === "ArrowUp") { event.preventDefault(); mark(now + (event.key === "ArrowDown" ? 1 : -1)); }
-    else if (event.key === "Enter") { event.preventDefault(); if (now || await ask.now()) options()[now]?.click(); }
+    else if (event.key === "Enter") { event.preventDefault(); if (now) options()[now]?.click(); else ask(true); }
   });
   palette.addEventListener("find", () => { palette.showModal(); box.select(); ask(); });
 }
@@ -370,7 +368,7 @@ document.addEventListener("keydown", (event) => {
     const menu = one("details.drop[open]");
     if (menu) { menu.open = false; one("summary", menu).focus(); }
     else if (event.target.matches("input, select, textarea")) event.target.blur();
-    else if (one("#list tbody :checked")) { one("form.rows").reset(); }
+    else if (one("#list tbody :checked")) one("form.rows").reset();
     else if (!one(":popover-open")) one(".back a")?.click();
     return;
   }

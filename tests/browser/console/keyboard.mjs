@@ -69,8 +69,9 @@ export class Hands {
     if (!this.script) return this.type(selector, id)
     await this.reach(selector)
     await this.keyboard.type(name)
-    await this.page.locator('.picks [role=option]').first().waitFor()
+    // at once, too: the id is there when the answer to the whole name is
     await this.keyboard.press('Enter')
+    await this.page.waitForFunction((field) => document.querySelector(field).previousElementSibling.value, selector)
   }
 
   /** Opens a place of the navigation. */

@@ -10,7 +10,7 @@ use crate::{
     app::App,
     message::{
         answer::{AnswerBody, EncodedBody},
-        coding::{Coding, SMALL},
+        coding::{Coding, Effort, SMALL},
     },
 };
 
@@ -60,9 +60,9 @@ pub async fn compress(
         AnswerBody::Whole(Some(bytes)) if bytes.len() >= SMALL => {
             let plain = bytes.clone();
             let encoded = if bytes.len() > LONG {
-                run_blocking(app, move || coding.encode(&bytes)).await?
+                run_blocking(app, move || coding.encode(&bytes, Effort::Low)).await?
             } else {
-                coding.encode(&bytes)
+                coding.encode(&bytes, Effort::Low)
             };
             encoded.map(|encoded| AnswerBody::Whole(Some(encoded))).ok_or(AnswerBody::Whole(Some(plain)))
         }

@@ -13,7 +13,7 @@ use tokio::sync::mpsc;
 
 use super::{
     base_path::BasePath,
-    coding::{Coding, Encoder},
+    coding::{Coding, Effort, Encoder},
     peer::trace_of,
 };
 
@@ -40,7 +40,7 @@ pub struct EncodedBody {
 impl EncodedBody {
     /// A body in this coding; the body itself if there is no encoder.
     pub fn of(inner: AnswerBody, coding: Coding) -> Result<Self, AnswerBody> {
-        match Encoder::new(coding) {
+        match Encoder::new(coding, Effort::Low) {
             Some(encoder) => Ok(Self { inner, encoder: Some(encoder) }),
             None => Err(inner),
         }

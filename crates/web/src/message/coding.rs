@@ -46,8 +46,8 @@ impl Coding {
     }
 
     /// All of a body, encoded; `None` where that fails.
-    pub fn encode(self, bytes: &[u8]) -> Option<Bytes> {
-        let mut encoder = Encoder::new(self)?;
+    pub fn encode(self, bytes: &[u8], effort: Effort) -> Option<Bytes> {
+        let mut encoder = Encoder::new(self, effort)?;
         let mut encoded_bytes = encoder.take(bytes).ok()?;
         encoded_bytes.append(&mut encoder.finish().ok()?);
         Some(encoded_bytes.into())
@@ -71,6 +71,25 @@ fn weighed(part: &str) -> (String, u32) {
     (name, weight(words))
 }
 
+/// How hard an encoder works.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Effort {
+    /// For a body that is sent once.
+    Low,
+    /// For a text that is encoded once and sent often.
+    High,
+}
+
+impl Effort {
+    /// The level of a library whose levels these are.
+    const fn level<T: Copy>(self, low: T, high: T) -> T {
+        match self {
+            Self::Low => low,
+            Self::High => high,
+        }
+    }
+}
+
 /// An encoder of a body.
 pub enum Encoder {
     Zstd(zstd::stream::write::Encoder<'static, Vec<u8>>),
@@ -80,17 +99,18 @@ pub enum Encoder {
 
 impl Encoder {
     /// An encoder of this coding; `None` where it cannot be made.
-    pub fn new(coding: Coding) -> Option<Self> {
+    pub fn new(coding: Coding, effort: Effort) -> Option<Self> {
         Some(match coding {
             Coding::Zstd => {
-                let mut encoder = zstd::stream::write::Encoder::new(Vec::new(), 3).ok()?;
+                let mut encoder = zstd::stream::write::Encoder::new(Vec::new(), effort.level(3, 19)).ok()?;
                 encoder.window_log(WINDOW).ok()?;
                 Self::Zstd(encoder)
             }
             Coding::Brotli => {
-                Self::Brotli(Box::new(brotli::CompressorWriter::new(Vec::new(), 4096, 4, WINDOW)))
+                let level = effort.level(4, 9);
+                Self::Brotli(Box::new(brotli::CompressorWriter::new(Vec::new(), 4096, level, WINDOW)))
             }
-            Coding::Gzip => Self::Gzip(GzEncoder::new(Vec::new(), Compression::new(4))),
+            Coding::Gzip => Self::Gzip(GzEncoder::new(Vec::new(), Compression::new(effort.level(4, 9)))),
         })
     }
 

@@ -7,8 +7,11 @@ use http::{HeaderMap, HeaderValue, Response, header};
 
 use super::{
     answer::{AnswerBody, respond},
-    coding::{Coding, SMALL},
+    coding::{Coding, Effort, SMALL},
 };
+
+/// Longer texts, such as descriptions of the interface, take a second at high effort, in bytes.
+const LONG: usize = 128 << 10;
 
 /// A text that is the same for all callers, cached in each coding requested so far.
 pub struct CompressedText {
@@ -28,8 +31,9 @@ impl CompressedText {
         let preferred = Coding::preferred(headers).filter(|_| self.plain.len() >= SMALL);
         let cached =
             Coding::ALL.into_iter().zip(&self.encoded).find(|(coding, _)| Some(*coding) == preferred);
+        let effort = if self.plain.len() > LONG { Effort::Low } else { Effort::High };
         let encoded = cached.and_then(|(coding, cached)| {
-            cached.get_or_init(|| coding.encode(&self.plain)).clone().map(|encoded| (coding, encoded))
+            cached.get_or_init(|| coding.encode(&self.plain, effort)).clone().map(|encoded| (coding, encoded))
         });
         let mut response = match encoded {
             Some((coding, encoded)) => {

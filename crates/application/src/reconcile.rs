@@ -5,8 +5,8 @@ use std::collections::HashMap;
 
 use chancery_record::{Name, OptionValue, Record as _, Value};
 use chancery_resource::{
-    AuditAction, Context, Problem, Sql, StoreError, StoredRow, Tx, UPDATED, delete, event_name, insert,
-    key_name, load_hidden_rows, load_keys, load_rows, new_row, purge, update, update_unversioned,
+    AuditAction, Context, Problem, Sql, StoreError, StoredRow, Tx, delete, event_name, insert, key_name,
+    load_hidden_rows, load_keys, load_rows, new_row, purge, update, update_unversioned,
 };
 use uuid::Uuid;
 
@@ -276,7 +276,7 @@ impl Identities {
             let was = StoredRow { owner: Some(row.as_owner(mirror.to)?), ..was };
             let mut values = was.values.clone();
             ApplicationIdentity::ISSUER.set(&mut values, issuer.clone())?;
-            let action = AuditAction::Modified(UPDATED);
+            let action = AuditAction::UPDATED;
             update_unversioned(context, tx, shape, &was, &values, action)?;
         }
         Ok(())

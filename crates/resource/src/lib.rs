@@ -89,8 +89,7 @@ pub use work::fair_shares::{BoundedCounter, CountGuard, FairShares, LongReads, S
 pub use work::pool::Pool;
 pub use work::{Chunk, Purpose, Steps, Task, Work};
 pub use write::change::{
-    AuditAction, UPDATED, advance, audit_removal, audit_state, insert, insert_unaudited, update,
-    update_unversioned,
+    AuditAction, advance, audit_removal, audit_state, insert, insert_unaudited, update, update_unversioned,
 };
 pub use write::delete_rows::{delete_one, delete_rows};
 pub use write::deletion::{delete, purge, purge_due, purged};

@@ -10,8 +10,8 @@ use chancery_application::{
 use chancery_record::{Name, OptionValue, Record as _, Uuid, Value, parse_id};
 use chancery_resource::settings::{Options, ProviderOption, UserStoreOption};
 use chancery_resource::{
-    AuditAction, Context, OwnerRow, Problem, StoredRow, Tx, UPDATED, delete, insert, load, load_by,
-    load_hidden, select_of, selectable, update_unversioned,
+    AuditAction, Context, OwnerRow, Problem, StoredRow, Tx, delete, insert, load, load_by, load_hidden,
+    select_of, selectable, update_unversioned,
 };
 
 use super::record::{IdentityReplacement, NewIdentityReplacement};
@@ -188,7 +188,7 @@ fn change(
 ) -> Result<(), Problem> {
     let mut identity = ApplicationIdentity::from_values(row.values.clone())?;
     change(&mut identity);
-    let audit = AuditAction::Modified(UPDATED);
+    let audit = AuditAction::UPDATED;
     update_unversioned(context, tx, &APPLICATION_IDENTITY, row, &identity.into_values(), audit)
 }
 

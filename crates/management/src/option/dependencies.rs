@@ -4,8 +4,8 @@ use std::collections::HashMap;
 
 use chancery_record::{FieldOf, Value};
 use chancery_resource::{
-    AuditAction, Context, Problem, ProblemKind, ProposedRow, Tx, UPDATED, load_by, select_where,
-    settings::Entry, update_unversioned,
+    AuditAction, Context, Problem, ProblemKind, ProposedRow, Tx, load_by, select_where, settings::Entry,
+    update_unversioned,
 };
 use uuid::Uuid;
 
@@ -95,7 +95,7 @@ pub fn revalidate_dependent(context: &Context, tx: &mut Tx<'_>, values: &[Value]
         let is_wrong = entry.is_wrong(own) || contradiction(tx, of, entry, own)?.is_some();
         let mut changed = was.values.clone();
         OptionRow::HAS_CONFIGURATION_ERROR.set(&mut changed, is_wrong)?;
-        update_unversioned(context, tx, &OPTION, &was, &changed, AuditAction::Modified(UPDATED))?;
+        update_unversioned(context, tx, &OPTION, &was, &changed, AuditAction::UPDATED)?;
     }
     Ok(())
 }

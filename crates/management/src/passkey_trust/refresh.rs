@@ -2,7 +2,7 @@
 
 use chancery_record::{Name, Record as _, ShortText, Value};
 use chancery_resource::{
-    AuditAction, Call, Context, Problem, StateTable, StoreError, StoredRow, Tx, UPDATED, event_name,
+    AuditAction, Call, Context, Problem, StateTable, StoreError, StoredRow, Tx, event_name,
     update_unversioned,
 };
 use chancery_trust::{SnapshotOrder, accepts};
@@ -63,7 +63,7 @@ pub fn finish(
     let reason = failure.as_ref().map(|why| why.chars().take(REASON).collect::<String>());
     record.last_refresh_error = reason.map(ShortText::new).transpose().map_err(fault)?;
     let values = record.into_values();
-    update_unversioned(context, tx, &TRUST_SNAPSHOT, &was, &values, AuditAction::Modified(UPDATED))?;
+    update_unversioned(context, tx, &TRUST_SNAPSHOT, &was, &values, AuditAction::UPDATED)?;
     Ok(RefreshResult { status: status_of(values)?, failure })
 }
 

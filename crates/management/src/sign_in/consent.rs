@@ -6,7 +6,7 @@ use chancery_record::{
 };
 use chancery_resource::{
     Action as A, Answer, Call, Custom, Method as M, Op, Parent, Permit::TenantMember, Problem, ProposedRow,
-    Reach, Reply, Shape, Tx, UPDATED, Unique, Violation, Writer, delete, event_name, event_type, load,
+    Reach, Reply, Shape, Tx, Unique, Violation, Writer, delete, event_name, event_type, load,
 };
 
 use crate::client_app::{CLIENT_APP, ClientAppId};
@@ -73,7 +73,7 @@ pub static SIGN_IN_CONSENT: Shape = Shape::of::<SignInConsent>(
 .open()
 .event_types(&[
     (event_name!("created"), event_type!("platform.signin.consent.given")),
-    (UPDATED, event_type!("platform.signin.consent.given")),
+    (event_name!("updated"), event_type!("platform.signin.consent.given")),
     (event_name!("deleted"), event_type!("platform.signin.consent.withdrawn")),
 ]);
 

@@ -7,8 +7,8 @@ use chancery_application::{
 };
 use chancery_record::{Name, OptionValue, Record as _, Value};
 use chancery_resource::{
-    AuditAction, Call, Problem, StoreError, StoredRow, Tx, UPDATED, insert, load_statements, select_of,
-    selectable, update_unversioned,
+    AuditAction, Call, Problem, StoreError, StoredRow, Tx, insert, load_statements, select_of, selectable,
+    update_unversioned,
 };
 use chancery_scim::{Fields, ScimError, ScimType};
 use serde_json::Value as Serde;
@@ -158,7 +158,7 @@ pub fn update_identity(call: &mut Call, tx: &mut Tx<'_>, form: Form, row: &Store
         if is_here && was.get(ApplicationIdentity::SUBJECT)? != subject {
             let mut values = was.values.clone();
             ApplicationIdentity::SUBJECT.set(&mut values, subject.clone())?;
-            let action = AuditAction::Modified(UPDATED);
+            let action = AuditAction::UPDATED;
             update_unversioned(&call.context, tx, &APPLICATION_IDENTITY, &was, &values, action)?;
         }
     }

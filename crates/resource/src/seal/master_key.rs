@@ -204,7 +204,7 @@ fn derive(key: &Secret, purpose: &str) -> [u8; 32] {
     let parts = [purpose.as_bytes()];
     let secret = Salt::new(HKDF_SHA256, b"chancery").extract(key.expose());
     let filled = secret.expand(&parts, HKDF_SHA256).and_then(|output| output.fill(&mut derived));
-    assert!(filled.is_ok(), "HKDF gives up to 8,160 bytes");
+    assert!(filled.is_ok(), "HKDF-SHA256 outputs up to 8,160 bytes");
     derived
 }
 
@@ -226,7 +226,7 @@ impl SealingKey {
         let mut sealed = bytes.to_vec();
         let aad = Aad::from(associated_data.as_bytes());
         let done = self.0.seal_in_place_append_tag(Nonce::assume_unique_for_key(nonce), aad, &mut sealed);
-        assert!(done.is_ok(), "AES-GCM takes up to 64 GiB");
+        assert!(done.is_ok(), "AES-GCM encrypts up to 64 GiB");
         [nonce.as_slice(), &sealed].concat()
     }
 

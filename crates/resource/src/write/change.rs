@@ -34,6 +34,11 @@ pub enum AuditAction {
     Modified(EventName),
 }
 
+impl AuditAction {
+    /// Audited as a change of fields.
+    pub const UPDATED: Self = Self::Modified(UPDATED);
+}
+
 /// Writes a new row.
 pub fn insert(
     context: &Context,

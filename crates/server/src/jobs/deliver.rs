@@ -25,8 +25,7 @@ use uuid::Uuid;
 
 use self::{poll::Next, settle::Progress};
 use super::Job;
-use crate::start_error::BoxError;
-use crate::start_error::cause_of;
+use crate::start_error::{BoxError, cause_of};
 
 /// The interval between checks for subscriptions that became active.
 const INTERVAL: Duration = Duration::from_secs(1);

@@ -8,8 +8,8 @@ use chancery_record::{
 };
 use chancery_resource::{
     Action as A, Answer, AuditAction, Body, BodyForm, Call, Context, Custom, Method as M, Op,
-    Permit::UserStore, Problem, ProblemKind, Reach, Reply, Shape, Tx, UPDATED, check_if_match, event_name,
-    insert, list_where, load, load_by, new_row, read_form, select_where, update_unversioned, write_stored,
+    Permit::UserStore, Problem, ProblemKind, Reach, Reply, Shape, Tx, check_if_match, event_name, insert,
+    list_where, load, load_by, new_row, read_form, select_where, update_unversioned, write_stored,
 };
 
 use super::{
@@ -231,14 +231,7 @@ fn advance(
         transaction.open_user_id = None;
     }
     let (id, user) = (transaction.id.0, transaction.user_id);
-    update_unversioned(
-        &call.context,
-        tx,
-        &RECOVERY,
-        &was,
-        &transaction.into_values(),
-        AuditAction::Modified(UPDATED),
-    )?;
+    update_unversioned(&call.context, tx, &RECOVERY, &was, &transaction.into_values(), AuditAction::UPDATED)?;
     if let Some(event_type) = event_type {
         event::record(&call.context, tx, user, event_type, None, None)?;
     }

@@ -14,7 +14,7 @@ use chancery_resource::{
 };
 
 use super::{InitialPassword, ResetPassword, stored_hash};
-use crate::user::{UPDATED, UserForUpdate};
+use crate::user::UserForUpdate;
 
 /// The result of validating and hashing a new password.
 pub enum HashOutcome {
@@ -131,7 +131,7 @@ pub fn extend_initial(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Proble
     }
     loaded.user.password_expiration = Some(initial_end(&call.context, &*options(&call.context)?));
     loaded.user.renew_token(&call.context)?;
-    loaded.save_and_answer(call, tx, UPDATED)
+    loaded.save_and_answer(call, tx, AuditAction::UPDATED)
 }
 
 pub fn reset(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {

@@ -118,7 +118,7 @@ impl UserForUpdate {
         if change.locked_until.is_some() {
             user.set_lockout(lockout::set_locked_until(user.lockout(), change.locked_until));
         }
-        self.audit_action_since(context, &before, UPDATED)
+        self.audit_action_since(context, &before, AuditAction::UPDATED)
     }
 
     /// Writes the changes with this audit action.
@@ -164,9 +164,6 @@ pub fn name_change(was: &[Value], now: &[Value]) -> Option<EventName> {
         _ => None,
     }
 }
-
-/// The audit action for an update of the user.
-pub const UPDATED: AuditAction = AuditAction::Modified(chancery_resource::UPDATED);
 
 /// The user with this row number.
 pub fn user_of(context: &Context, tx: &mut Tx<'_>, user: i64) -> Result<Option<UserForUpdate>, Problem> {

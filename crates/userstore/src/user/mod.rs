@@ -24,7 +24,7 @@ use uuid::Uuid;
 
 pub use admission::{Admission, PasswordDue, PasswordTerms};
 pub(crate) use lock::key_in_path;
-pub use lock::{StateChange, UPDATED, UserForUpdate, limits, sign_out_user, user_of};
+pub use lock::{StateChange, UserForUpdate, limits, sign_out_user, user_of};
 pub use mirror::MIRROR;
 pub use search::reads as search_reads;
 pub use states::{STATES_OPERATIONS, elements_of, refuse_elements};

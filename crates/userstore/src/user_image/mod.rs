@@ -4,9 +4,9 @@ use chancery_picture::{MAX_BODY_BYTES, Picture, PictureRefusal, normalize, parse
 use chancery_record::{FieldError, KEY, Name, OWNER, Record as _, SHOWN, Token, Value, id_types, record};
 use chancery_resource::{
     Action as A, Answer, AuditAction, Body, Call, Custom, Method as M, Op, OwnerRow, Permit::UserStore,
-    Problem, ProblemKind, Purpose, Reach, Reply, Shape, StateTable, StoredRow, Tx, UPDATED, Work,
-    audit_trail::Digest, check_if_match, delete, insert, load_by, new_row, owner_of, read_one, select_of,
-    selectable, update_unversioned, write_stored,
+    Problem, ProblemKind, Purpose, Reach, Reply, Shape, StateTable, StoredRow, Tx, Work, audit_trail::Digest,
+    check_if_match, delete, insert, load_by, new_row, owner_of, read_one, select_of, selectable,
+    update_unversioned, write_stored,
 };
 
 use crate::{UserId, user::USER};
@@ -153,7 +153,7 @@ fn set(call: &mut Call, tx: &mut Tx<'_>) -> Result<Answer, Problem> {
         let current = image.into_values();
         let values: Vec<Value> =
             values.into_iter().zip(current).map(|(new, old)| if new.is_null() { old } else { new }).collect();
-        update_unversioned(&call.context, tx, &USER_IMAGE, &was, &values, AuditAction::Modified(UPDATED))?;
+        update_unversioned(&call.context, tx, &USER_IMAGE, &was, &values, AuditAction::UPDATED)?;
         was.with(values)
     } else {
         let values = new_row(&call.context, &USER_IMAGE, Some(&owner), values)?;

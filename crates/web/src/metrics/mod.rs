@@ -33,7 +33,7 @@ struct Labels {
     operation: &'static str,
 }
 
-/// By the operation alone, which nearly says it all: a start hashes the labels of every operation.
+/// Hashes the operation only, which is nearly unique: each start hashes the labels of all operations.
 impl Hash for Labels {
     fn hash<H: Hasher>(&self, state: &mut H) {
         self.operation.hash(state);

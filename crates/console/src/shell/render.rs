@@ -5,8 +5,13 @@ use std::sync::LazyLock;
 use chancery_resource::Problem;
 use chancery_web::{AnswerBody, respond};
 use http::{HeaderName, HeaderValue, Response, header};
-use minijinja::{AutoEscape, Environment, UndefinedBehavior, Value as Data};
+use minijinja::{
+    AutoEscape, Environment, UndefinedBehavior, Value as Data,
+    value::{Serde, merge_maps},
+};
 use serde_json::Value;
+
+use super::words::Words;
 
 /// Declares the templates, each a file in `templates`.
 macro_rules! templates {
@@ -90,12 +95,14 @@ static ENVIRONMENT: LazyLock<Environment<'static>> = LazyLock::new(|| {
     environment
 });
 
-/// Renders a template.
+/// Renders a template with the texts of the context's language, which `lang` names.
 ///
 /// # Errors
 /// The template uses a variable that the context lacks.
 pub fn fill(template: &str, context: &Value) -> Result<String, minijinja::Error> {
-    ENVIRONMENT.get_template(template)?.render(minijinja::value::Serde(context))
+    let words = Words::of(context.get("lang").and_then(Value::as_str));
+    let filled = merge_maps([Data::from(Serde(context)), words.in_templates.clone()]);
+    ENVIRONMENT.get_template(template)?.render(filled)
 }
 
 /// The content security policy of pages.
@@ -177,7 +184,6 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::{ENVIRONMENT, TEMPLATES, fill};
-    use crate::shell::{assets::ADDRESSES, words::Words};
 
     #[test]
     fn every_template_can_be_read() {
@@ -208,9 +214,8 @@ mod tests {
             let sample = read(&path);
             let Some(template) = sample.get("template").and_then(Value::as_str) else { continue };
             for tag in ["en", "de"] {
-                let words = Words::of([tag]);
                 let mut context = read(&folder.join(format!("shell.{tag}.json")));
-                let given = json!({ "lang": tag, "t": words.page, "assets": *ADDRESSES });
+                let given = json!({ "lang": tag });
                 for members in [&sample, &given] {
                     context.as_object_mut().unwrap().extend(members.as_object().unwrap().clone());
                 }

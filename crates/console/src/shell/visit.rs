@@ -54,7 +54,6 @@ pub fn plain(
     json!({
         "lang": words.tag, "theme": of(|preference| &preference.theme), "density": of(|preference| &preference.density),
         "zone": of(|preference| &preference.zone), "single_keys": of(|preference| &preference.single_keys),
-        "t": words.page, "assets": *assets::ADDRESSES,
         "title": title, "path": parts.uri.path(), "csrf": "", "note": null, "page": page,
     })
 }

@@ -7,15 +7,18 @@ use std::{
 };
 
 use chancery_resource::Problem;
+use minijinja::value::Serde;
 
-use super::error_translation::ErrorTranslations;
+use super::{assets, error_translation::ErrorTranslations};
 
 /// The texts of one language.
 pub struct Words {
     /// The language's tag.
     pub tag: &'static str,
-    /// The fixed texts of templates.
+    /// The fixed texts of pages.
     pub page: BTreeMap<String, String>,
+    /// The same for templates, as `t`, with the addresses of the assets as `assets`: converted once, and not for each page.
+    pub in_templates: minijinja::Value,
     tables: HashMap<String, HashMap<String, String>>,
     refusals: ErrorTranslations,
 }
@@ -24,16 +27,26 @@ static ENGLISH: LazyLock<Words> = LazyLock::new(|| read("en", include_str!("../.
 static GERMAN: LazyLock<Words> = LazyLock::new(|| read("de", GERMAN_TEXTS));
 const GERMAN_TEXTS: &str = include_str!("../../texts/de.toml");
 
-/// Whether the German texts have this text as a key, without its variable parts.
-pub fn is_german_key(english: &str) -> bool {
-    GERMAN_TEXTS.contains(&format!("\n{english:?} = "))
+/// The German error messages alone: to read all texts takes four times as long, and every test asks for these.
+static GERMAN_ERRORS: LazyLock<ErrorTranslations> = LazyLock::new(|| {
+    let section = GERMAN_TEXTS.split("\n[refusal]\n").nth(1).and_then(|rest| rest.split("\n[").next());
+    ErrorTranslations::of(toml::from_str(section.unwrap_or_default()).unwrap_or_default())
+});
+
+/// Whether an error message of the API has a German text.
+pub fn has_german_error_text(english: &str) -> bool {
+    GERMAN_ERRORS.has(english)
 }
 
 fn read(tag: &'static str, text: &str) -> Words {
     let mut tables: HashMap<String, HashMap<String, String>> = toml::from_str(text).unwrap_or_default();
-    let page = tables.remove("page").unwrap_or_default().into_iter().collect();
+    let page: BTreeMap<_, _> = tables.remove("page").unwrap_or_default().into_iter().collect();
+    let in_templates = minijinja::context! {
+        t => minijinja::Value::from(Serde(&page)),
+        assets => minijinja::Value::from(Serde(&*assets::ADDRESSES)),
+    };
     let refusals = ErrorTranslations::of(tables.remove("refusal").unwrap_or_default());
-    Words { tag, page, tables, refusals }
+    Words { tag, page, in_templates, tables, refusals }
 }
 
 impl Words {
@@ -102,11 +115,6 @@ impl Words {
     pub fn error_text<'a>(&'a self, english: &'a str) -> Cow<'a, str> {
         self.refusals
             .translate(english, |part| self.find("resource", part).or_else(|| self.find("choice", part)))
-    }
-
-    /// Whether an error message is in this language, or has a translation into it.
-    pub fn has_error_text(&self, english: &str) -> bool {
-        self.tag == "en" || self.refusals.has(english)
     }
 
     /// A problem in this language.

@@ -268,8 +268,8 @@ server_log_is_clean() { # [pattern]
     fi
 }
 
-# Builds programs, tests and examples: one set of features for all.
-build() { cargo build --workspace --all-targets --locked; }
+# Builds libraries, tests, examples and the server: one set of features for all. Of the harness for benchmarks its tests are enough.
+build() { cargo build --workspace --lib --tests --examples --bin chancery --locked; }
 
 # From here on cargo compiles the crates of the workspace by clippy, whose warnings are errors: one pass instead of two. Dependencies are
 # compiled as before. What was built without clippy is not used.
@@ -301,6 +301,8 @@ run_tests() {
     TMPDIR="$(folder_for_tests)"
     # tests wait as well as work: half as many again as there are processors, and those of the group that only waits
     local -x NEXTEST_TEST_THREADS=$((($(nproc) * 5 + 1) / 2))
+    # nobody stops a run from the keyboard while it starts a test: one process less for each
+    local -x NEXTEST_DOUBLE_SPAWN=0
     cargo nextest run --workspace --locked --no-fail-fast "$@"
 }
 

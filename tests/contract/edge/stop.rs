@@ -23,8 +23,9 @@ async fn a_server_drains() {
     send(&mut open, GET).await;
     assert!(!receive(&mut open).await.0.contains("connection: close"));
     let anyone = Client::anonymous(&server.base);
-    assert!(server.signal("TERM"));
+    // before the signal: the server may have it before this test goes on
     let started = Instant::now();
+    assert!(server.signal("TERM"));
     let problem = loop {
         let answer = anyone.get("/health/ready").await;
         if answer.status == 503 {

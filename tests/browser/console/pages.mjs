@@ -145,8 +145,8 @@ export async function everyPage(open, prefer, records) {
   for (const look of LOOKS) {
     const { context, page, complaints } = await open({ ...look, height: 4000 })
     await prefer(page, look)
-    // sent once, and not to each page
-    if (look.script) await context.addInitScript(axe.source)
+    // sent once, and not to each page; axe does not run in frames, where it throws when one goes away
+    if (look.script) await context.addInitScript(`if (window === top) { ${axe.source} }`)
     const wrong = []
     const how = `${look.lang}, ${look.theme}, ${look.width}, ${look.script ? 'with' : 'without'} script`
     for (const [at, path] of paths.entries()) {

@@ -225,7 +225,7 @@ use_server() {
 }
 
 start_server() {
-    if [ -z "${CHANCERY_BIN:-}" ]; then cargo build --workspace --all-targets --locked --quiet; fi
+    if [ -z "${CHANCERY_BIN:-}" ]; then build --quiet; fi
     if [ "$1" = postgres ]; then export CHANCERY_DATABASE="$2"; else unset CHANCERY_DATABASE; fi
     : "${CHANCERY_ROOT_CLIENT_SECRET:=$(python3 -c 'import secrets; print(secrets.token_urlsafe(32))')}"
     export CHANCERY_ROOT_CLIENT_SECRET
@@ -274,8 +274,8 @@ server_log_is_clean() { # [pattern]
     fi
 }
 
-# Builds libraries, tests, examples and the server: one set of features for all. Of the harness for benchmarks its tests are enough.
-build() { cargo build --workspace --lib --tests --examples --bin chancery --locked; }
+# Builds libraries, tests, examples and the server, with further options: one set of features for all. Of the harness for benchmarks its tests are enough.
+build() { cargo build --workspace --lib --tests --examples --bin chancery --locked "$@"; }
 
 # From here on cargo compiles the crates of the workspace by clippy, whose warnings are errors: one pass instead of two. Dependencies are
 # compiled as before. What was built without clippy is not used.

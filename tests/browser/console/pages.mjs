@@ -59,19 +59,15 @@ function structureFaults() {
   return found
 }
 
-/** Whether colours are forced, by page. */
-const forced = new WeakMap()
-
-async function force(page, forcedColors) {
-  if ((forced.get(page) ?? 'none') === forcedColors) return
+/** Changes how wide a page is, and its colours. */
+async function show(page, width, forcedColors = 'none') {
+  if (page.viewportSize().width !== width) await page.setViewportSize({ width, height: 4000 })
   await page.emulateMedia({ forcedColors })
-  forced.set(page, forcedColors)
 }
 
 /** Changes a page to what somebody has set, and looks again. */
 async function set(page, { dir = 'ltr', text = '', width, forcedColors = 'none' }) {
-  if (page.viewportSize().width !== width) await page.setViewportSize({ width, height: 4000 })
-  await force(page, forcedColors)
+  await show(page, width, forcedColors)
   await page.evaluate(([dir, text]) => {
     document.documentElement.dir = dir
     document.documentElement.style.fontSize = text
@@ -158,10 +154,7 @@ export async function everyPage(open, prefer, records) {
       for (const one of look.script && (isWhole || look.width === 320) ? SETTINGS : []) {
         found.push(...(await set(page, one)).map((fault) => `${one.name}: ${fault}`))
       }
-      if (look.script) {
-        if (page.viewportSize().width !== look.width) await page.setViewportSize({ width: look.width, height: 4000 })
-        await force(page, 'none')
-      }
+      await show(page, look.width)
       if (found.length > 0) wrong.push(`${path} (${at}): ${found.join('; ')}`)
     }
     hold(`${paths.length} pages: ${how}`, wrong.length === 0, wrong.join('\n        '))

@@ -201,6 +201,18 @@ fn tests_in(text: &str) -> Vec<(&str, Vec<String>)> {
     all
 }
 
+/// The test that walks through the rows of all resources, and the rows, which state the effects that it shows.
+const WALK: &str = "management::pattern::every_resource_follows_the_crud_pattern";
+const WALKED: &str = include_str!("../src/pattern.rs");
+
+/// The documentation of the rows.
+fn about_rows() -> impl Iterator<Item = String> {
+    let (before, _) = WALKED.split_once("pub const ROWS").unwrap();
+    let about = before.lines().rev().map_while(|line| line.strip_prefix("///"));
+    let lines: Vec<_> = about.map(|line| line.strip_prefix(' ').unwrap_or(line).to_owned()).collect();
+    lines.into_iter().rev()
+}
+
 /// The tests of the contract and of the crates, without the engine that ends their names, and their documentation.
 fn tests() -> BTreeMap<String, Vec<String>> {
     let mut roots = vec![(root().join("tests/contract"), ""), (root().join("tests/sign_in"), "")];
@@ -220,6 +232,7 @@ fn tests() -> BTreeMap<String, Vec<String>> {
             }
         }
     }
+    all.get_mut(WALK).unwrap().extend(about_rows());
     all
 }
 

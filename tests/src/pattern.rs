@@ -10,6 +10,16 @@ use crate::fixtures::Fixtures;
 
 /// Resource, body that creates one, members that a change sets. `%` is a number, so that no two are the
 /// same; names in braces are fixtures of [`crate::fixtures`]. A role assignment cannot be changed.
+///
+/// The walk through the rows shows these effects:
+/// - Effect of `CertStore.description`: The description is kept and shown to administrators.
+/// - Effect of `CertStore.name`: Lists show the certificate under this name.
+/// - Effect of `ClientAppFederatedIdentity.description`: The description is kept and shown to administrators.
+/// - Effect of `ClientAppFederatedIdentity.name`: Lists show the federated identity under this name.
+/// - Effect of `ClientAppKeySet.name`: Lists show the key set under this name.
+/// - Effect of `EventSubscription.name`: Lists show the subscription under this name.
+/// - Effect of `IdpType.name`: Lists show the type under this name.
+/// - Effect of `Tenant.description`: The description is kept and shown to administrators.
 pub const ROWS: &[(&str, &str, &str)] = &[
     ("Customer", r#"{"name": "Customer %", "address": "Street %"}"#, r#"{"address": "Avenue %"}"#),
     (

@@ -13,6 +13,11 @@ id_types! {
 
 record! {
     /// A platform group. It is created by synchronizing a user store and kept in sync with it.
+    #[de(
+        "Plattformgruppe",
+        "Plattformgruppen",
+        "Eine Plattformgruppe. Sie entsteht beim Synchronisieren eines Benutzerspeichers und wird mit ihm synchron gehalten."
+    )]
     pub struct ApplicationGroup {
         /// The platform group.
         id: ApplicationGroupId = KEY,

@@ -31,6 +31,7 @@ record! {
         /// The identity.
         id: ApplicationIdentityId = KEY,
         /// The platform user or group.
+        #[de("Person")]
         owner_id: Uuid = OWNER.write_only(),
         /// The instance.
         idp_instance_id: Uuid = SHOWN,
@@ -41,6 +42,7 @@ record! {
         /// Whether the instance is a user store.
         is_user_store_identity: bool = SHOWN,
         /// The status.
+        #[de("Status")]
         lifecycle_status: LifecycleStatus = SHOWN,
         /// Who linked it, if that was not the person or the server itself.
         set_by: Option<Uuid> = HIDDEN,

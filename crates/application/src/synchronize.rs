@@ -11,14 +11,19 @@ record! {
     /// The result of a synchronization.
     pub struct SynchronizeResult {
         /// Number of users or groups in the store.
+        #[de("Bearbeitet")]
         processed: i64 = SHOWN,
         /// Number of users or groups that were new.
+        #[de("Angelegt")]
         created: i64 = SHOWN,
         /// Number of users or groups that had changed.
+        #[de("Geändert")]
         updated: i64 = SHOWN,
         /// Number of users or groups that were no longer in the store, including those in quarantine.
+        #[de("Gelöscht")]
         deleted: i64 = SHOWN,
         /// Number of users or groups with values that the platform does not accept. They are left unchanged and named in the log.
+        #[de("Fehlgeschlagen")]
         failed: i64 = SHOWN,
     }
 }

@@ -14,18 +14,31 @@ id_types! {
 
 record! {
     /// A person with a role whom a directory tried to deactivate or delete. An administrator who holds that role decides.
+    #[de(
+        "Abgelehnte Entfernung",
+        "Abgelehnte Entfernungen",
+        "Eine Person mit Rolle, die ein Verzeichnis deaktivieren oder löschen wollte. Darüber entscheidet ein Administrator mit dieser Rolle."
+    )]
     pub struct DirectoryRefusal {
         /// The entry.
         id: DirectoryRefusalId = KEY,
         /// The identity provider instance that the directory provisions.
+        #[de(_, "Der Identitätsanbieter, für den das Verzeichnis Benutzer bereitstellt.")]
         idp_instance_id: IdpInstanceId = SHOWN,
         /// The user of the user store. If the instance is not a user store: the platform user.
+        #[de(_, "Der Benutzer des Benutzerspeichers. Ist die Instanz kein Benutzerspeicher: der Plattformbenutzer.")]
         user_id: Uuid = SHOWN,
         /// Name of the user store. Null if the instance is not a user store.
+        #[de("Benutzerspeicher", "Der Name des Benutzerspeichers. Leer, wenn die Instanz kein Benutzerspeicher ist.")]
         user_store: Option<Name> = SHOWN,
         /// The login name by which the directory knows the person.
+        #[de(_, "Der Anmeldename, unter dem das Verzeichnis die Person kennt.")]
         login_name: Option<LoginName> = SHOWN,
         /// When the directory last requested it, accurate to a day. It is recorded at most once in 24 hours.
+        #[de(
+            "Zuletzt angefordert am",
+            "Wann das Verzeichnis es zuletzt angefordert hat, auf den Tag genau. Es wird innerhalb von 24 Stunden höchstens einmal vermerkt."
+        )]
         told_on: Timestamp = SHOWN,
     }
 }

@@ -8,6 +8,7 @@ mod draft;
 mod errors;
 mod field;
 mod fold;
+mod german;
 mod json;
 mod lists;
 mod mail_address;
@@ -31,6 +32,7 @@ pub use field::{
     field_type::{FieldType, Mismatch, Record},
 };
 pub use fold::fold;
+pub use german::{German, GermanNames};
 pub use json::{Json, JsonError, MAX_DEPTH, MAX_VALUES, read_json, read_json_within};
 pub use lists::{ListRule, PairsRule, list_of, list_value, pairs_of, pairs_value};
 pub use mail_address::MailAddress;
@@ -74,6 +76,24 @@ pub use uuid::Uuid;
 /// assert_eq!(Room::NAME.get(&values), Name::new("Ball room").map_err(|_| unreachable!()));
 /// ```
 ///
+/// `#[de(..)]` after the documentation has the German texts for the console: of a field its label and its description, of a record
+/// that is a resource its name in singular and plural and its description.
+///
+/// ```
+/// use chancery_record::{record, Name, Record as _, OPEN};
+/// record! {
+///     /// A room with a door.
+///     #[de("Raum", "Räume", "Ein Raum mit einer Tür.")]
+///     pub struct Room {
+///         /// What the door says.
+///         #[de("Aufschrift", "Was auf der Tür steht.")]
+///         name: Name = OPEN,
+///     }
+/// }
+/// assert_eq!(Room::FIELDS[0].german.label, Some("Aufschrift"));
+/// assert_eq!(Room::GERMAN.map(|names| names.many), Some("Räume"));
+/// ```
+///
 /// A misspelt field does not compile, so that no rule or query can silently leave one out:
 ///
 /// ```compile_fail,E0599
@@ -89,8 +109,8 @@ pub use uuid::Uuid;
 /// ```
 #[macro_export]
 macro_rules! record {
-    ($(#[doc = $about:literal])* $visibility:vis struct $name:ident {
-        $($(#[doc = $doc:literal])* $field:ident : $kind:ty = $access:expr),* $(,)?
+    ($(#[doc = $about:literal])* $(#[de($($names:tt)+)])? $visibility:vis struct $name:ident {
+        $($(#[doc = $doc:literal])* $(#[de($($german:tt)+)])? $field:ident : $kind:ty = $access:expr),* $(,)?
     }) => {
         $(#[doc = $about])*
         #[derive(Clone, Debug, PartialEq)]
@@ -103,8 +123,10 @@ macro_rules! record {
             impl $crate::Record for $name {
                 const TYPE_NAME: &'static str = concat!(module_path!(), "::", stringify!($name));
                 const ABOUT: &'static str = concat!($($about),*);
+                const GERMAN: Option<$crate::GermanNames> = $crate::german_names!($($($names)+)?);
                 const FIELDS: &'static [$crate::Field] = &[$($crate::Field::new::<Self, $kind>(
-                    FieldIndex::$field as usize, stringify!($field), concat!("", $($doc),*), $access)),*];
+                    FieldIndex::$field as usize, stringify!($field), concat!("", $($doc),*),
+                    &$crate::german!($($($german)+)?), $access)),*];
                 fn from_values(values: Vec<$crate::Value>) -> Result<Self, $crate::Mismatch> {
                     let mut values = values.into_iter();
                     Ok(Self { $($field: $crate::Field::take(stringify!($field), values.next())?),* })

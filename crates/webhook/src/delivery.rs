@@ -10,22 +10,29 @@ record! {
         /// Its number.
         id: i64 = KEY,
         /// The subscription.
+        #[de("Webhook")]
         event_subscription_id: Uuid = SHOWN.stored_as("subscription_id"),
         /// The id of the event. For several events, it is the id of the last one.
+        #[de("Ereignis")]
         event: ShortText = SHOWN.like("1795253400000001"),
         /// Its type.
+        #[de("Art")]
         r#type: ShortText = SHOWN.stored_as("kind").named("type").like("platform.userstore.user.created"),
         /// The number of events that were delivered. It is 0 if the delivery failed.
+        #[de("Anzahl")]
         count: i64 = SHOWN,
         /// The number of the attempt, starting from 1.
+        #[de("Nummer")]
         number: i64 = SHOWN,
         /// The date and time.
+        #[de("Versucht am")]
         tried_on: Timestamp = SHOWN,
         /// The HTTP status of the receiver's response.
         status: Option<i64> = SHOWN,
         /// The reason for the failure. It never contains the receiver's response.
         reason: Option<ShortText> = SHOWN,
         /// The duration in milliseconds. For several events, it is the longest.
+        #[de("Dauer")]
         duration: i64 = SHOWN,
     }
 }

@@ -32,6 +32,10 @@ record! {
     /// The position to which a subscription skips.
     pub struct EventSkip {
         /// A cursor of the feed. The subscription continues after it, and waiting deliveries from before it are discarded.
+        #[de(
+            "Bis (Zeiger)",
+            "Eine Stelle im Feed. Der Webhook wird dahinter fortgesetzt, und wartende Zustellungen von davor werden verworfen."
+        )]
         after: ShortText = OPEN,
     }
 }

@@ -134,38 +134,68 @@ record! {
         name: Name = OPEN,
         /// The URL to which events are sent: https, at port 443 or a port from 1024 on. The receiver must be on the public internet, or in
         /// a network that the operator allows.
+        #[de(
+            "Adresse",
+            "Die URL, an die Ereignisse gesendet werden: https, an Port 443 oder einem Port ab 1024. Der Empfänger muss im öffentlichen Internet sein oder in einem Netz, das der Betreiber erlaubt."
+        )]
         url: WebAddress = OPEN.like("https://receiver.example.com/events"),
         /// The types of events that are sent. A type may end in an asterisk. If empty, all types are sent.
+        #[de(
+            "Arten von Ereignissen",
+            "Die Arten von Ereignissen, die gesendet werden. Eine Art darf mit einem Stern enden. Ohne Angabe werden alle gesendet."
+        )]
         types: EventTypes = OPEN.or(DefaultValue::Text("[]")),
         /// Whether events are sent. Activate the subscription after a test has succeeded. Events are sent from the activation on.
+        #[de(
+            _,
+            "Ob Ereignisse gesendet werden. Schalten Sie den Webhook nach einem erfolgreichen Test ein. Ereignisse werden ab dem Einschalten gesendet."
+        )]
         is_active: bool = OPEN.or(DefaultValue::Bool(false)),
         /// The status of deliveries.
         status: EventStatus = DERIVED.or(DefaultValue::Text("Pending")),
         /// How deliveries preserve the order of events.
+        #[de("Reihenfolge", "Wie Zustellungen die Reihenfolge der Ereignisse einhalten.")]
         ordering: EventOrdering = OPEN.or(DefaultValue::Text("Subject")),
         /// The e-mail address that is notified when the subscription is disabled.
+        #[de("Ansprechpartner", "Die E-Mail-Adresse, die benachrichtigt wird, wenn der Webhook abgeschaltet wird.")]
         contact: Option<Email> = OPEN,
         /// The headers of every request. Their values are returned as null. In a request, null keeps the stored value.
+        #[de(
+            "Kopfzeilen",
+            "Die Header jeder Anfrage. Ihre Werte werden nicht angezeigt. Ohne Angabe bleibt der gespeicherte Wert erhalten."
+        )]
         headers: EventHeaders = OPEN.or(DefaultValue::Text("{}")),
         /// A cursor of the feed after which the subscription starts, instead of at its activation.
+        #[de("Beginnen nach", "Eine Stelle im Feed, hinter der der Webhook beginnt, statt beim Einschalten.")]
         start_after: Option<ShortText> = FIXED.unstored(),
         /// The secret with which requests are signed. It is returned when it is created and never again.
         secret: Option<ShortText> = SHOWN.unstored(),
         /// The platform subscription whose events are sent. It is `Default` if that is the only one. A user store has none.
+        #[de(
+            _,
+            "Das Abonnement der Plattform, dessen Ereignisse gesendet werden. Es ist `Default`, wenn dies das einzige ist. Ein Benutzerspeicher hat keines."
+        )]
         subscription_id: Option<Uuid> = FIXED,
         /// The tenant to whose events the subscription is restricted.
+        #[de(_, "Der Mandant, auf dessen Ereignisse der Webhook beschränkt ist.")]
         apply_to_tenant_id: Option<Uuid> = FIXED,
         /// The number of events that were delivered.
+        #[de("Zugestellt")]
         delivered: i64 = DERIVED.or(DefaultValue::Int(0)),
         /// The number of deliveries that wait for another attempt, or behind such a delivery. 1,001 means more than 1,000.
+        #[de("Wartend")]
         waiting: i64 = DERIVED.or(DefaultValue::Int(0)),
         /// The number of deliveries that were given up and can be replayed. 1,001 means more than 1,000.
+        #[de("Fehlgeschlagen")]
         dead: i64 = DERIVED.or(DefaultValue::Int(0)),
         /// When a delivery last succeeded.
+        #[de("Zuletzt gelungen")]
         last_success_on: Option<Timestamp> = DERIVED,
         /// When a delivery last failed.
+        #[de("Letzter Fehler")]
         last_failure_on: Option<Timestamp> = DERIVED,
         /// The reason for the failure.
+        #[de("Fehlerursache")]
         last_failure: Option<ShortText> = DERIVED,
         /// The headers with their values.
         sealed_headers: Option<OptionValue> = HIDDEN.sealed(Sealing::Secret),

@@ -174,14 +174,7 @@ async fn relate(world: &World, fixtures: &Fixtures, (path, member, other): (&str
 }
 
 on_both_engines! {
-    /// - Effect of `CertStore.description`: The description is kept and shown to administrators.
-    /// - Effect of `CertStore.name`: Lists show the certificate under this name.
-    /// - Effect of `ClientAppFederatedIdentity.description`: The description is kept and shown to administrators.
-    /// - Effect of `ClientAppFederatedIdentity.name`: Lists show the federated identity under this name.
-    /// - Effect of `ClientAppKeySet.name`: Lists show the key set under this name.
-    /// - Effect of `EventSubscription.name`: Lists show the subscription under this name.
-    /// - Effect of `IdpType.name`: Lists show the type under this name.
-    /// - Effect of `Tenant.description`: The description is kept and shown to administrators.
+    /// It shows the effects that its rows state ([`ROWS`]).
     async fn every_resource_follows_the_crud_pattern(world: World) {
         let fixtures = create_fixtures(&world.admin).await;
         for row in rows() {

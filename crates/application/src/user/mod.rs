@@ -24,6 +24,11 @@ id_types! {
 record! {
     /// A platform user: a person, regardless of where the person signs in. It is created by synchronizing a user store and kept in sync
     /// with it.
+    #[de(
+        "Plattformbenutzer",
+        "Plattformbenutzer",
+        "Ein Plattformbenutzer: eine Person, unabhängig davon, wo sie sich anmeldet. Er entsteht beim Synchronisieren eines Benutzerspeichers und wird mit ihm synchron gehalten."
+    )]
     pub struct ApplicationUser {
         /// The platform user.
         id: ApplicationUserId = KEY,
@@ -34,10 +39,12 @@ record! {
         /// E-mail address.
         email_address: Option<Email> = SHOWN.folded(),
         /// The person's organizational unit. User stores do not store it.
+        #[de("Organisationseinheit")]
         organizational_unit: Option<Name> = SHOWN,
         /// Address of a picture of the person.
         picture: Option<Url> = SHOWN,
         /// The person's manager, a platform user. User stores do not store it.
+        #[de("Vorgesetzte Person")]
         manager_id: Option<ApplicationUserId> = SHOWN,
         /// The subscription of the instance that the user comes from.
         subscription_id: Uuid = HIDDEN,
@@ -46,6 +53,7 @@ record! {
         /// The person's id at the directory that provisions it.
         external_id: Option<Name> = HIDDEN.audited(),
         /// The name by which that directory finds the person.
+        #[de("Anmeldename")]
         user_name: Option<LoginName> = HIDDEN.audited().folded(),
         /// Whether that directory lets the person sign in.
         is_active: bool = HIDDEN.audited().or(DefaultValue::Bool(true)),

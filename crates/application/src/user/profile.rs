@@ -12,10 +12,13 @@ use super::{APPLICATION_USER, ApplicationUserId};
 
 record! {
     /// A key and value entry of a platform user who does not belong to a user store.
+    #[de("Antwort eines Plattformbenutzers", "Antworten von Plattformbenutzern")]
     pub struct ApplicationUserProfile {
         /// The platform user.
+        #[de("Plattformbenutzer")]
         application_user_id: ApplicationUserId = OWNER,
         /// Key of the entry, unique for the platform user and case-sensitive.
+        #[de(_, "Der Schlüssel des Eintrags, eindeutig für den Plattformbenutzer. Groß- und Kleinschreibung wird unterschieden.")]
         key: Key = KEY,
         /// Its value.
         value: Option<EntryValue> = OPEN,

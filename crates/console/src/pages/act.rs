@@ -1,6 +1,5 @@
 //! Pages of the other operations on a row, or on a whole resource: the summary, and the body as a form.
 
-use chancery_record::Field;
 use chancery_resource::{Action, Body, Custom, Method, Op, Problem, ProblemKind, Reply};
 use chancery_web::{AnswerBody, Input};
 use http::Response;
@@ -15,7 +14,7 @@ use super::{
 use crate::shell::{
     call::call,
     components::FormPage,
-    directory::{Resource, encoded, title_of},
+    directory::{Resource, body_fields, encoded, title_of},
     fields::{filled, plain, rfc3339},
     reauthentication::is_required,
     undo::Undo,
@@ -91,7 +90,7 @@ pub async fn run_all(
     name: &str,
 ) -> Result<Response<AnswerBody>, Problem> {
     let op = visit.require(with_page(resource).find(|op| op.name == name))?;
-    let body = Value::Object(filled(fields(op).into_iter(), &visit.form));
+    let body = Value::Object(filled(body_fields(op).into_iter(), &visit.form));
     let mut input = Input::of(op, Vec::new());
     input.body = op.takes_body().then(|| body.clone());
     input.key = one(&visit.form, "key").map(str::to_owned);
@@ -116,15 +115,6 @@ pub fn label(visit: &Visit<'_>, op: &Op) -> String {
 
 fn find(visit: &Visit<'_>, resource: &Resource, name: &str) -> Result<&'static Op, Problem> {
     visit.require(of_one(resource).find(|op| op.name == name))
-}
-
-/// The fields of an operation's body.
-pub fn fields(op: &'static Op) -> Vec<&'static Field> {
-    match op.action {
-        Action::Custom(Custom { body: Body::Form(form), .. }) => form.fields.iter().collect(),
-        Action::ReplaceMembers(fields) => fields.to_vec(),
-        _ => Vec::new(),
-    }
 }
 
 /// The member with the version that is replaced.
@@ -210,7 +200,7 @@ pub fn form_page(
     let words = visit.words;
     let heading = label(visit, op);
     let (reviewed, fields): (Vec<_>, Vec<_>) =
-        fields(op).into_iter().partition(|field| field.wire() == REVIEWED);
+        body_fields(op).into_iter().partition(|field| field.wire() == REVIEWED);
     let fields = plain_fields(visit, &fields, values, problem);
     let mut hidden = vec![json!({ "name": "key", "value": fresh_key() })];
     if !reviewed.is_empty() {
@@ -238,7 +228,7 @@ pub fn form_page(
 /// An operation as a curl command, with null for each value.
 fn example(visit: &Visit<'_>, op: &'static Op, keys: &[&str]) -> String {
     let mut input = Input::of(op, keys.iter().map(|key| (*key).to_owned()).collect());
-    let members = fields(op).into_iter().map(|field| (field.wire().to_owned(), Value::Null));
+    let members = body_fields(op).into_iter().map(|field| (field.wire().to_owned(), Value::Null));
     input.body = op.takes_body().then(|| Value::Object(members.collect()));
     call(visit, &input)
 }
@@ -262,7 +252,7 @@ pub async fn run(
             return confirm(visit, resource, key, op, Some(&problem)).await;
         }
     }
-    let mut body = filled(fields(op).into_iter(), &visit.form);
+    let mut body = filled(body_fields(op).into_iter(), &visit.form);
     if takes_version(op) {
         body.insert(VERSION.to_owned(), json!(one(&visit.form, VERSION).unwrap_or_default()));
     }

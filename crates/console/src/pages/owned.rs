@@ -15,7 +15,7 @@ use super::{
 };
 use crate::shell::{
     components::FormPage,
-    directory::{Owned, Resource, encoded, title_of},
+    directory::{Owned, Resource, body_fields, encoded, title_of},
     fields::{cell, changes, filled, is_secret, plain},
     reauthentication::is_required,
     role_protection::is_protected,
@@ -420,7 +420,7 @@ pub async fn run(
     let OwnedPath { key, owned, .. } = owned_path;
     let op = visit.require(of_one(owned).find(|op| op.name == name))?;
     unbarred(visit, owned_path).await?;
-    let body = Value::Object(filled(act::fields(op).into_iter(), &visit.form));
+    let body = Value::Object(filled(body_fields(op).into_iter(), &visit.form));
     let mut input = Input::of(op, vec![key.to_owned(), id.to_owned()]);
     input.body = op.takes_body().then(|| body.clone());
     input.key = one(&visit.form, "key").map(str::to_owned);

@@ -9,7 +9,7 @@ use chancery_management::{
     mfa_instance::MFA_INSTANCE, sign_in::session::SIGN_IN_SESSION, tenant::TENANT,
 };
 use chancery_record::{Field, Kind, Sealing};
-use chancery_resource::{Op, Service, Shape};
+use chancery_resource::{Action, Body, Custom, Op, Reply, Service, Shape};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::Value;
 
@@ -100,6 +100,25 @@ pub fn resources() -> &'static [Resource] {
 /// The operations of both services.
 pub fn operations() -> impl Iterator<Item = &'static Op> {
     [&chancery_userstore::SERVICE, &chancery_management::SERVICE].into_iter().flat_map(Service::all)
+}
+
+/// The fields of a body that is not a representation of the resource: of an operation with a form of its own.
+pub fn body_fields(op: &Op) -> Vec<&'static Field> {
+    match op.action {
+        Action::Custom(Custom { body: Body::Form(form), .. }) => form.fields.iter().collect(),
+        Action::ReplaceMembers(fields) => fields.to_vec(),
+        _ => Vec::new(),
+    }
+}
+
+/// All fields that an operation declares: of its resource, of what is nested in it, of its body and of its answer.
+pub fn declared_fields(op: &'static Op) -> impl Iterator<Item = &'static Field> {
+    let answer = match op.action {
+        Action::Custom(Custom { reply: Reply::Form(form), .. }) => form.fields,
+        _ => &[],
+    };
+    let nested = op.shape.relations.iter().flat_map(|relation| relation.target.fields);
+    op.shape.fields.iter().chain(nested).chain(body_fields(op)).chain(answer)
 }
 
 /// The resource of this name, in user stores or outside of them.

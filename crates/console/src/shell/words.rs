@@ -6,10 +6,10 @@ use std::{
     sync::LazyLock,
 };
 
-use chancery_resource::Problem;
+use chancery_resource::{Problem, settings::CATALOGUE};
 use minijinja::value::Serde;
 
-use super::{assets, error_translation::ErrorTranslations};
+use super::{assets, directory, error_translation::ErrorTranslations};
 
 /// The texts of one language.
 pub struct Words {
@@ -24,7 +24,13 @@ pub struct Words {
 }
 
 static ENGLISH: LazyLock<Words> = LazyLock::new(|| read("en", include_str!("../../texts/en.toml")));
-static GERMAN: LazyLock<Words> = LazyLock::new(|| read("de", GERMAN_TEXTS));
+static GERMAN: LazyLock<Words> = LazyLock::new(|| {
+    let mut words = read("de", GERMAN_TEXTS);
+    for (table, key, text) in declared_in_german() {
+        words.tables.entry(table.to_owned()).or_default().insert(key, text.to_owned());
+    }
+    words
+});
 const GERMAN_TEXTS: &str = include_str!("../../texts/de.toml");
 
 /// The German error messages alone: to read all texts takes four times as long, and every test asks for these.
@@ -47,6 +53,28 @@ fn read(tag: &'static str, text: &str) -> Words {
     };
     let refusals = ErrorTranslations::of(tables.remove("refusal").unwrap_or_default());
     Words { tag, page, in_templates, tables, refusals }
+}
+
+/// The German texts that are at declarations, `#[de(..)]`: each with its table and key. The texts that several declarations share are in
+/// `texts/de.toml`.
+fn declared_in_german() -> Vec<(&'static str, String, &'static str)> {
+    let mut texts = Vec::new();
+    for op in directory::operations() {
+        let shape = op.shape;
+        if let Some(german) = shape.german {
+            texts.push(("resource", shape.name.to_owned(), german.one));
+            texts.push(("resource", format!("{}_many", shape.name), german.many));
+            texts.extend(german.about.map(|about| ("hint", shape.about.trim().to_owned(), about)));
+        }
+        for field in directory::declared_fields(op) {
+            texts.extend(field.german.label.map(|label| ("field", field.wire().to_owned(), label)));
+            texts.extend(field.german.hint.map(|hint| ("hint", field.about.trim().to_owned(), hint)));
+        }
+    }
+    for entry in CATALOGUE.iter() {
+        texts.extend(entry.german.label.map(|label| ("option", entry.name.to_owned(), label)));
+    }
+    texts
 }
 
 impl Words {
@@ -178,12 +206,12 @@ fn plural(noun: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::{BTreeSet, HashMap, HashSet};
+    use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
     use chancery_record::{Field, Kind};
     use chancery_resource::settings::{CATALOGUE, Form};
 
-    use super::{ENGLISH, GERMAN, GERMAN_TEXTS, Words, plural, read, spaced};
+    use super::{ENGLISH, GERMAN, GERMAN_TEXTS, Words, declared_in_german, plural, read, spaced};
     use crate::{
         pages::act,
         shell::{directory, fields::hint},
@@ -231,12 +259,40 @@ mod tests {
         assert!(repeated.is_empty(), "the same as the readable form of their names: {repeated:?}");
     }
 
+    /// A German text is at its declaration, or in the file if several declarations share it.
+    #[test]
+    fn a_german_text_is_in_one_place() {
+        let file = read("de", GERMAN_TEXTS);
+        let mut declared = BTreeMap::new();
+        for (table, key, text) in declared_in_german() {
+            assert_eq!(
+                file.find(table, &key),
+                None,
+                "{key} of [{table}] is at a declaration and in the file"
+            );
+            let other = *declared.entry((table, key.clone())).or_insert(text);
+            assert_eq!(other, text, "two declarations of {key} differ");
+        }
+        let (mut first, mut shared) = (HashMap::<&str, &Field>::new(), HashSet::new());
+        for op in directory::operations() {
+            for field in directory::declared_fields(op) {
+                if !first.entry(field.wire()).or_insert(field).is(field) {
+                    shared.insert(field.wire());
+                }
+            }
+            shared.extend(op.shape.relations.iter().map(|relation| relation.name));
+        }
+        let is_alone = |wire: &&&str| file.find("field", wire).is_some() && !shared.contains(**wire);
+        let alone: Vec<_> = first.keys().filter(is_alone).collect();
+        assert!(alone.is_empty() && declared.len() > 500, "one declaration has each of these: {alone:?}");
+    }
+
     /// German descriptions belong to present declarations.
     #[test]
     fn german_descriptions_belong_to_declarations() {
         let mut declared = HashSet::new();
         for op in directory::operations() {
-            let form = crate::pages::act::fields(op);
+            let form = directory::body_fields(op);
             declared.extend(op.shape.fields.iter().chain(form).map(|field| field.about.trim()));
             declared.extend(op.shape.relations.iter().map(|relation| relation.about.trim()));
             declared.extend([op.summary.trim(), op.shape.about.trim()]);
@@ -271,7 +327,7 @@ mod tests {
         }
         for op in directory::operations() {
             let met = |field: &&Field| field.access.shown || field.access.create || field.access.patch;
-            for field in op.shape.fields.iter().chain(act::fields(op)).filter(met) {
+            for field in directory::declared_fields(op).filter(met) {
                 expected.insert(("field", field.wire().to_owned()));
                 // read-only fields have no description
                 if (field.access.create || field.access.patch) && !field.is_token() {

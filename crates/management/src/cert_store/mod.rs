@@ -111,6 +111,7 @@ impl FieldType for CertificateInputText {
 
 record! {
     /// A certificate, optionally with its private key.
+    #[de("Zertifikat", "Zertifikate", "Ein Zertifikat, optional mit seinem privaten Schlüssel.")]
     pub struct CertStore {
         /// The cert store.
         id: CertStoreId = KEY,
@@ -119,15 +120,20 @@ record! {
         /// What it is for.
         description: Option<Description> = OPEN,
         /// Use of the certificate.
+        #[de("Zweck", "Der Verwendungszweck des Zertifikats.")]
         cert_type: CertType = OPEN,
         /// The certificate. Requests contain the file as base64, responses the certificate as DER. If the certificate is absent or
         /// unchanged, the private key is kept.
+        #[de(_, "Das Zertifikat. Fehlt es oder ist es unverändert, bleibt der private Schlüssel erhalten.")]
         certificate: Option<Bytes> = OPEN,
         /// The password of the file. It is never returned.
+        #[de(_, "Das Kennwort der Datei. Es wird nie gezeigt.")]
         password: Option<ShortText> = OPEN.unstored(),
         /// The parsed upload, instead of `certificate` and `password`.
+        #[de("Zertifikatsdatei", "Das gelesene Zertifikat, anstelle von Datei und Kennwort.")]
         certificate_input: Option<CertificateInputText> = FIXED.unstored().write_only(),
         /// SHA-1 thumbprint of the certificate.
+        #[de("Fingerabdruck")]
         thumbprint: Option<Name> = SHOWN.like("A9993E364706816ABA3E25717850C26C9CD0D89D"),
         /// Time from which the certificate is valid.
         valid_from: Option<Timestamp> = SHOWN,
@@ -136,24 +142,30 @@ record! {
         /// Distinguished name of the certificate issuer (RFC 4514).
         issuer: Option<Description> = SHOWN.like("CN=Example CA"),
         /// Serial number of the certificate.
+        #[de("Seriennummer")]
         serial_number: Option<Name> = SHOWN.like("01"),
         /// Distinguished name of the certificate subject (RFC 4514).
         subject: Option<Description> = SHOWN.like("CN=client.example.com"),
         /// Level that the certificate applies to. It follows from `applyToSubscriptionId` and `applyToTenantId`.
         apply_to_type: Option<ApplyToType> = SHOWN,
         /// The subscription that owns the certificate. None for a global certificate.
+        #[de(_, "Das Abonnement, dem das Zertifikat gehört. Keines bei einem globalen Zertifikat.")]
         subscription_id: Option<SubscriptionId> = FIXED,
         /// The subscription that it is for.
         apply_to_subscription_id: Option<SubscriptionId> = OPEN,
         /// The tenant that it is for.
         apply_to_tenant_id: Option<TenantId> = OPEN,
         /// Format of the uploaded file.
+        #[de("Format der Datei", "Das Format der hochgeladenen Datei.")]
         certificate_storage_format: CertificateStorageFormat = OPEN.or(DefaultValue::Text("Pkcs12")),
         /// Whether the file was protected by a password.
+        #[de("Kennwort der Datei", "Ob die Datei mit einem Kennwort geschützt war.")]
         certificate_password_protection: CertificatePasswordProtection = OPEN.or(DefaultValue::Text("None")),
         /// Whether the private key of the certificate is stored here.
+        #[de("Mit privatem Schlüssel")]
         certificate_has_private_key: bool = SHOWN.or(DefaultValue::Bool(false)).repeated(),
         /// The private key, encrypted.
+        #[de("Privater Schlüssel")]
         private_key: Option<JsonText> = HIDDEN.sealed(Sealing::Secret),
         /// Concurrency token. It changes with every write to the cert store.
         concurrency_token: Token = SHOWN,

@@ -103,46 +103,68 @@ choice_types! {
 
 record! {
     /// A claim rule: a rule for the claims about users in tokens.
+    #[de("Claim-Regel", "Claim-Regeln", "Eine Claim-Regel: eine Regel für die Claims über Benutzer in Token.")]
     pub struct ClaimRule {
         /// The rule.
         id: ClaimRuleId = KEY,
         /// Its name.
         name: Name = OPEN,
         /// Type of the rule.
+        #[de("Art der Regel")]
         rule_type: RuleType = OPEN,
         /// The part of a claim that is matched.
+        #[de("Trifft auf", "Der Teil eines Claims, der verglichen wird.")]
         filter_target: ClaimTarget = OPEN.or(DefaultValue::Text("ClaimType")),
         /// The part of a claim that is rewritten.
+        #[de("Schreibt um", "Der Teil eines Claims, der umgeschrieben wird.")]
         transform_target: ClaimTarget = OPEN.or(DefaultValue::Text("ClaimType")),
         /// Level at which the rule applies.
+        #[de("Ebene", "Die Ebene, auf der die Regel gilt.")]
         rule_level: RuleLevel = OPEN,
         /// Destination of the claims: ID tokens, access tokens, both or none.
+        #[de("Ziel", "Das Ziel der Claims: ID-Token, Zugriffstoken, beide oder keines.")]
         destination: Destination = OPEN.or(DefaultValue::Text("IdTokenAndAccessToken")),
         /// Source of the claims that the rule evaluates.
+        #[de("Quelle der Claims", "Die Quelle der Claims, die die Regel auswertet.")]
         input_source: InputSource = OPEN.or(DefaultValue::Text("All")),
         /// When the claims of the rule are disclosed.
+        #[de("Offengelegt", "Wann die Claims der Regel offengelegt werden.")]
         disclosure_mode: DisclosureMode = OPEN.or(DefaultValue::Text("Always")),
         /// Priority of the rule. Rules of the same priority run on the same claims. A lower priority runs first.
+        #[de(
+            "Priorität",
+            "Die Priorität der Regel. Regeln derselben Priorität werden auf dieselben Claims angewendet. Eine niedrigere Priorität kommt zuerst."
+        )]
         priority: i64 = OPEN.or(DefaultValue::Int(0)),
         /// Pattern of the claim types that the rule matches. An empty pattern matches all types.
+        #[de("Muster der Typen", "Das Muster der Typen, auf die die Regel passt. Ein leeres Muster passt auf alle Typen.")]
         type_evaluation_rule: Option<PatternText> = OPEN,
         /// Pattern of the claim values that the rule matches. An empty pattern matches all values.
+        #[de("Muster der Werte", "Das Muster der Werte, auf die die Regel passt. Ein leeres Muster passt auf alle Werte.")]
         value_evaluation_rule: Option<PatternText> = OPEN,
         /// Pattern of the part of the type that is rewritten.
+        #[de("Umzuschreibender Teil des Typs", "Das Muster des Teils eines Typs, der umgeschrieben wird.")]
         type_transformation_rule: Option<PatternText> = OPEN,
         /// Pattern of the part of the value that is rewritten.
+        #[de("Umzuschreibender Teil des Werts", "Das Muster des Teils eines Werts, der umgeschrieben wird.")]
         value_transformation_rule: Option<PatternText> = OPEN,
         /// Replacement for the rewritten part of the type. For a rule of type Add: the type of the claim.
+        #[de("Neuer Typ", "Der Ersatz für den umgeschriebenen Teil des Typs. Bei einer Regel, die hinzufügt: der Typ des Claims.")]
         type_transformation_replacement: Option<PatternText> = OPEN,
         /// Replacement for the rewritten part of the value. For a rule of type Add: the value of the claim.
+        #[de("Neuer Wert", "Der Ersatz für den umgeschriebenen Teil des Werts. Bei einer Regel, die hinzufügt: der Wert des Claims.")]
         value_transformation_replacement: Option<PatternText> = OPEN,
         /// Whether the rule is active.
+        #[de(_, "Ob die Regel aktiv ist.")]
         is_active: bool = OPEN.or(DefaultValue::Bool(true)),
         /// The subscription that owns the rule. Default: `Default`, if it is the only subscription.
+        #[de(_, "Das Abonnement, dem die Regel gehört. Ohne Angabe `Default`, wenn es das einzige ist.")]
         subscription_id: Option<SubscriptionId> = FIXED,
         /// The identity provider instance whose users the rule applies to.
+        #[de(_, "Der Identitätsanbieter, für dessen Benutzer die Regel gilt.")]
         apply_to_idp_instance_id: Option<IdpInstanceId> = OPEN,
         /// The subscription that the rule applies to. Default: the subscription that owns it.
+        #[de(_, "Das Abonnement, für das die Regel gilt. Ohne Angabe das, dem sie gehört.")]
         apply_to_subscription_id: Option<SubscriptionId> = OPEN,
         /// The tenant that it applies to.
         apply_to_tenant_id: Option<TenantId> = OPEN,

@@ -45,26 +45,43 @@ const NO: DefaultValue = DefaultValue::Bool(false);
 record! {
     /// Client authentication of a client app. Without a configuration, the client app authenticates with its secret in the header
     /// (`client_secret_basic`).
+    #[de(
+        "Authentifizierung einer Client-App",
+        "Authentifizierung von Client-Apps",
+        "Die Client-Authentifizierung einer Client-App. Solange nichts angegeben ist, authentifiziert sie sich mit ihrem Geheimnis im Kopf (`client_secret_basic`)."
+    )]
     pub struct ClientAppAuthenticationConfiguration {
         /// The client app.
         client_app_id: ClientAppId = KEY,
         /// Client authentication method.
+        #[de("Authentifizierungsmethode", "Die Methode der Client-Authentifizierung.")]
         token_endpoint_auth_method: TokenEndpointAuthMethod = OPEN.or(DefaultValue::Text("client_secret_basic")),
         /// Whether the tokens of the client app are bound to its client certificate (RFC 8705).
+        #[de("Zugriffstoken an Zertifikate binden", "Ob die Token der Client-App an ihr Client-Zertifikat gebunden sind (RFC 8705).")]
         require_certificate_bound_access_tokens: bool = OPEN.or(NO),
         /// Whether the tokens of the client app are bound to a key for which it proves possession (DPoP, RFC 9449).
+        #[de(
+            "Zugriffstoken an Schlüssel binden (DPoP)",
+            "Ob die Token der Client-App an einen Schlüssel gebunden sind, dessen Besitz sie nachweist (DPoP, RFC 9449)."
+        )]
         dpop_bound_access_tokens: bool = OPEN.or(NO),
         /// Whether DPoP proofs must contain a nonce of this server.
+        #[de("Nonces in DPoP-Nachweisen verlangen", "Ob DPoP-Nachweise eine Nonce dieses Servers enthalten müssen.")]
         require_dpop_nonce: bool = OPEN.or(NO),
         /// Subject of the client certificate, a distinguished name (RFC 4514).
+        #[de("Zertifikat: Inhaber", "Der Inhaber des Client-Zertifikats, ein Distinguished Name (RFC 4514).")]
         tls_client_auth_subject_dn: Option<CertificateName> = OPEN,
         /// A DNS name in the client certificate (subject alternative name).
+        #[de("Zertifikat: DNS-Name", "Ein DNS-Name im Client-Zertifikat (Subject Alternative Name).")]
         tls_client_auth_san_dns: Option<CertificateName> = OPEN,
         /// A URI in the client certificate (subject alternative name).
+        #[de("Zertifikat: URI", "Eine URI im Client-Zertifikat (Subject Alternative Name).")]
         tls_client_auth_san_uri: Option<CertificateName> = OPEN,
         /// An IP address in the client certificate (subject alternative name).
+        #[de("Zertifikat: IP-Adresse", "Eine IP-Adresse im Client-Zertifikat (Subject Alternative Name).")]
         tls_client_auth_san_ip: Option<CertificateName> = OPEN,
         /// An e-mail address in the client certificate (subject alternative name).
+        #[de("Zertifikat: E-Mail-Adresse", "Eine E-Mail-Adresse im Client-Zertifikat (Subject Alternative Name).")]
         tls_client_auth_san_email: Option<CertificateName> = OPEN,
         /// Concurrency token. It changes with every write to the configuration.
         concurrency_token: Token = SHOWN,

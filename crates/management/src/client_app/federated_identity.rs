@@ -12,6 +12,11 @@ id_types! {
 
 record! {
     /// A federated identity: an identity at another issuer with which a client app can authenticate (RFC 7523).
+    #[de(
+        "Verbundidentität",
+        "Verbundidentitäten",
+        "Eine Verbundidentität: eine Identität bei einem anderen Aussteller, mit der sich eine Client-App authentifizieren kann (RFC 7523)."
+    )]
     pub struct ClientAppFederatedIdentity {
         /// The federated identity.
         id: ClientAppFederatedIdentityId = KEY,
@@ -22,6 +27,7 @@ record! {
         /// The subject (`sub`) at the issuer.
         subject: Identifier = OPEN,
         /// Required audience (`aud`) of the tokens.
+        #[de("Zielgruppe des Tokens", "Die erforderliche Zielgruppe (`aud`) der Token.")]
         audience: Option<Identifier> = OPEN,
         /// What it is for.
         description: Option<Description> = OPEN,

@@ -44,28 +44,48 @@ choice_types! {
 
 record! {
     /// A key set of a client app: a JWK set, the address of a JWK set, or a certificate.
+    #[de(
+        "Schlüsselsatz",
+        "Schlüsselsätze",
+        "Ein Schlüsselsatz einer Client-App: ein JWK-Set, die Adresse eines JWK-Sets oder ein Zertifikat."
+    )]
     pub struct ClientAppKeySet {
         /// The key set.
         id: ClientAppKeySetId = KEY,
         /// Its name, unique for the client app.
         name: Option<Name> = OPEN,
         /// Use of the keys.
+        #[de("Verwendung", "Die Verwendung der Schlüssel.")]
         key_use: KeyUse = OPEN.named("use"),
         /// The keys as a JWK set (RFC 7517). It contains only public keys.
+        #[de("Schlüssel (JWKS)", "Die Schlüssel als JWK-Set (RFC 7517). Es enthält nur öffentliche Schlüssel.")]
         jwks: Option<JwksText> = OPEN,
         /// Address of the JWK set.
+        #[de("Adresse der Schlüssel", "Die Adresse des JWK-Satzes.")]
         jwks_uri: Option<Url> = OPEN,
         /// A certificate that contains the key, in DER format.
+        #[de(_, "Ein Zertifikat, das den Schlüssel enthält, im Format DER.")]
         certificate: Option<Bytes> = OPEN,
         /// Key ID (`kid`) of the key to use. If empty, all keys are used.
+        #[de(
+            "Schlüsselkennung",
+            "Die Schlüsselkennung (`kid`) des zu verwendenden Schlüssels. Ohne Angabe werden alle Schlüssel verwendet."
+        )]
         kid: Option<Identifier> = OPEN,
         /// The only algorithm that the keys are used with, if set.
+        #[de("Verfahren", "Der einzige Algorithmus, mit dem die Schlüssel verwendet werden, sofern angegeben.")]
         algorithm: Option<Name> = OPEN.like("ES256"),
         /// Status of the key set. It changes from Pending to Active to Retiring to Retired, and from any status to Revoked.
+        #[de(
+            _,
+            "Der Status des Schlüsselsatzes. Er wechselt von Pending über Active und Retiring zu Retired, und von jedem Status zu Revoked."
+        )]
         status: KeySetStatus = OPEN.or(DefaultValue::Text("Pending")),
         /// Time from which the key set can be used.
+        #[de(_, "Der Zeitpunkt, ab dem der Schlüsselsatz verwendet werden kann.")]
         valid_from: Option<Timestamp> = OPEN,
         /// Time until which the key set can be used.
+        #[de(_, "Der Zeitpunkt, bis zu dem der Schlüsselsatz verwendet werden kann.")]
         valid_to: Option<Timestamp> = OPEN,
         /// The client app.
         client_app_id: ClientAppId = FIXED,

@@ -11,10 +11,12 @@ use super::{CLIENT_APP, ClientAppId};
 
 record! {
     /// A key and value entry of a client app.
+    #[de("Eintrag einer Client-App", "Einträge von Client-Apps")]
     pub struct ClientAppMetadata {
         /// The client app.
         client_app_id: ClientAppId = OWNER,
         /// Key of the entry, unique for the client app and case-sensitive.
+        #[de(_, "Der Schlüssel des Eintrags, eindeutig für die Client-App. Groß- und Kleinschreibung wird unterschieden.")]
         key: Key = KEY,
         /// Its value.
         value: Option<EntryValue> = OPEN,

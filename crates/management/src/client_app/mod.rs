@@ -168,86 +168,155 @@ const NO: DefaultValue = DefaultValue::Bool(false);
 
 record! {
     /// A client app: an OAuth client that requests tokens for itself or for users.
+    #[de("Client-App", "Client-Apps", "Eine Client-App: ein OAuth-Client, der Token für sich selbst oder für Benutzer anfordert.")]
     pub struct ClientApp {
         /// The client app.
         id: ClientAppId = KEY,
         /// Its name, unique in the subscription without regard to case.
         name: Name = OPEN.folded(),
         /// When users are asked to consent to access by the client app.
+        #[de("Zustimmung zum Zugriff", "Wann Benutzer um Zustimmung zum Zugriff der Client-App gebeten werden.")]
         access_grant_consent: AccessGrantConsent = OPEN.or(DefaultValue::Text("Implicit")),
         /// Whether users are asked for consent before they are signed out.
+        #[de("Zustimmung zur Abmeldung", "Ob Benutzer um Zustimmung gebeten werden, bevor sie abgemeldet werden.")]
         logout_consent: LogoutConsent = OPEN.or(DefaultValue::Text("Implicit")),
         /// Whether the client app can obtain tokens only for its own resources.
+        #[de("Nur gelistete Ressourcen", "Ob die Client-App Token nur für ihre eigenen Ressourcen erhalten kann.")]
         resource_filter_enabled: bool = OPEN.or(NO),
         /// Whether the client app can be granted only its own scopes.
+        #[de("Nur gelistete Scopes", "Ob der Client-App nur ihre eigenen Scopes gewährt werden können.")]
         scope_filter_enabled: bool = OPEN.or(NO),
         /// Address of the client app's home page.
+        #[de("Startseite", "Die Adresse der Startseite der Client-App.")]
         client_uri: Option<WebAddress> = OPEN,
         /// Address of the client app's logo.
+        #[de("Logo", "Die Adresse des Logos der Client-App.")]
         logo_uri: Option<WebAddress> = OPEN,
         /// Back-channel logout URI: the server notifies the client app there of a sign-out.
+        #[de(
+            "Adresse für Back-Channel-Logout",
+            "Die Adresse für Back-Channel-Logout: Der Server benachrichtigt die Client-App dort über eine Abmeldung."
+        )]
         backchannel_logout_uri: Option<WebAddress> = OPEN,
         /// Whether the logout notification must contain the session ID (`sid`).
+        #[de("Sitzungs-ID im Back-Channel-Logout")]
         backchannel_logout_session_required: bool = OPEN.or(NO),
         /// Front-channel logout URI: the browser notifies the client app there of a sign-out.
+        #[de(
+            "Adresse für Front-Channel-Logout",
+            "Die Adresse für Front-Channel-Logout: Der Browser benachrichtigt die Client-App dort über eine Abmeldung."
+        )]
         frontchannel_logout_uri: Option<WebAddress> = OPEN,
         /// Whether the logout notification must contain the session ID (`sid`).
+        #[de("Sitzungs-ID im Front-Channel-Logout")]
         frontchannel_logout_session_required: bool = OPEN.or(NO),
         /// Whether the client app may obtain and use tokens.
+        #[de("Eingeschaltet", "Ob die Client-App Token erhalten und verwenden darf.")]
         enabled: bool = OPEN.or(YES),
         /// Whether the client app is a public client, which cannot keep a secret (RFC 6749, section 2.1).
+        #[de(
+            "Öffentlicher Client",
+            "Ob die Client-App ein öffentlicher Client ist, der kein Geheimnis wahren kann (RFC 6749, Abschnitt 2.1)."
+        )]
         is_public: bool = OPEN.or(NO),
         /// Whether the client app is a native app, which runs on the user's own device.
+        #[de("Native App", "Ob die Client-App eine native App ist, die auf dem eigenen Gerät des Benutzers läuft.")]
         is_native_application: bool = OPEN.or(NO),
         /// The response types (`response_type`) that the client app may request, separated by commas.
+        #[de("Antwortarten", "Die Antworttypen (`response_type`), die die Client-App anfordern darf, durch Kommas getrennt.")]
         allowed_response_types: Name = OPEN.or(DefaultValue::Text("code")).like("code"),
         /// Whether only authorized users and groups may use it.
+        #[de("Nur zugewiesene Personen", "Ob nur zugelassene Personen und Gruppen sie verwenden dürfen.")]
         is_restricted: bool = OPEN.or(NO),
         /// Whether the tokens of the client app contain the groups of the user.
+        #[de("Gruppen in Token", "Ob die Token der Client-App die Gruppen des Benutzers enthalten.")]
         include_groups_claims: bool = OPEN.or(NO),
         /// Whether users of other subscriptions may use the client app.
+        #[de("Über Abonnements hinweg", "Ob Benutzer anderer Abonnements die Client-App verwenden dürfen.")]
         allow_cross_subscription: bool = OPEN.or(NO),
         /// Whether the client app can obtain tokens for users.
+        #[de("Personen dürfen sich anmelden", "Ob die Client-App Token für Benutzer erhalten kann.")]
         allow_user_login: bool = OPEN.or(YES),
         /// Whether the client app can obtain tokens for itself (client credentials grant).
+        #[de("Client-Credentials-Grant", "Ob die Client-App Token für sich selbst erhalten kann (Client-Credentials-Grant).")]
         allow_client_credential_login: bool = OPEN.or(NO),
         /// Type of the access tokens of the client app.
+        #[de("Art des Zugriffstokens", "Die Art der Zugriffstoken der Client-App.")]
         access_token_type: AccessTokenType = OPEN.or(DefaultValue::Text("Jwt")),
         /// Security profile with requirements beyond those of OAuth.
+        #[de("Sicherheitsprofil", "Das Sicherheitsprofil mit Anforderungen, die über die von OAuth hinausgehen.")]
         security_profile: SecurityProfile = OPEN.or(DefaultValue::Text("None")),
         /// Type of the subject identifiers (`sub`) of users for the client app.
+        #[de("Bezeichner in Token", "Die Art der Bezeichner (`sub`) von Benutzern für die Client-App.")]
         subject_type: SubjectType = OPEN.or(DefaultValue::Text("Public")),
         /// Sector identifier URI: address of the list of the redirect URIs, if they have several hosts.
+        #[de("Sektorkennung", "Die Adresse der Liste der Umleitungsadressen, wenn diese auf mehreren Rechnern liegen (Sektorkennung).")]
         sector_identifier_uri: Option<Url> = OPEN,
         /// Whether the access tokens of the client app are encrypted. If empty, the server's setting applies.
+        #[de(
+            "Zugriffstoken verschlüsseln",
+            "Ob die Zugriffstoken der Client-App verschlüsselt sind. Ohne Angabe gilt die Einstellung des Servers."
+        )]
         access_token_encryption_enabled_override: Option<bool> = OPEN,
         /// Key management algorithm (JWE `alg`) for encrypting ID tokens to the client app.
+        #[de(
+            "ID-Token: Schlüsselverschlüsselung",
+            "Der Algorithmus der Schlüsselverschlüsselung (JWE `alg`) von ID-Token für die Client-App."
+        )]
         id_token_encrypted_response_alg: Option<EncryptionAlgorithm> = OPEN,
         /// Content encryption algorithm (JWE `enc`) of ID tokens.
+        #[de("ID-Token: Inhaltsverschlüsselung", "Der Algorithmus der Inhaltsverschlüsselung (JWE `enc`) von ID-Token.")]
         id_token_encrypted_response_enc: Option<ContentEncryption> = OPEN,
         /// Key management algorithm (JWE `alg`) for encrypting UserInfo responses to the client app.
+        #[de(
+            "Benutzerauskunft: Schlüsselverschlüsselung",
+            "Der Algorithmus der Schlüsselverschlüsselung (JWE `alg`) von UserInfo-Antworten für die Client-App."
+        )]
         userinfo_encrypted_response_alg: Option<EncryptionAlgorithm> = OPEN,
         /// Content encryption algorithm (JWE `enc`) of UserInfo responses.
+        #[de("Benutzerauskunft: Inhaltsverschlüsselung", "Der Algorithmus der Inhaltsverschlüsselung (JWE `enc`) von UserInfo-Antworten.")]
         userinfo_encrypted_response_enc: Option<ContentEncryption> = OPEN,
         /// Key management algorithm (JWE `alg`) for encrypting introspection responses to the client app.
+        #[de(
+            "Tokenauskunft: Schlüsselverschlüsselung",
+            "Der Algorithmus der Schlüsselverschlüsselung (JWE `alg`) von Introspektionsantworten für die Client-App."
+        )]
         introspection_encrypted_response_alg: Option<EncryptionAlgorithm> = OPEN,
         /// Content encryption algorithm (JWE `enc`) of introspection responses.
+        #[de(
+            "Tokenauskunft: Inhaltsverschlüsselung",
+            "Der Algorithmus der Inhaltsverschlüsselung (JWE `enc`) von Introspektionsantworten."
+        )]
         introspection_encrypted_response_enc: Option<ContentEncryption> = OPEN,
         /// Whether the client app must use pushed authorization requests (RFC 9126).
+        #[de("Vorab hinterlegte Anfragen verlangen", "Ob die Client-App ihre Autorisierungsanfragen vorab übermitteln muss (RFC 9126).")]
         require_pushed_authorization_requests: bool = OPEN.or(NO),
         /// Required signing algorithm of the client app's request objects (RFC 9101).
+        #[de("Anfrage: Signatur", "Der erforderliche Signaturalgorithmus der Request-Objekte der Client-App (RFC 9101).")]
         request_object_signing_alg: Option<SigningAlgorithm> = OPEN,
         /// Key management algorithm (JWE `alg`) of the client app's request objects.
+        #[de(
+            "Anfrage: Schlüsselverschlüsselung",
+            "Der Algorithmus der Schlüsselverschlüsselung (JWE `alg`) der Request-Objekte der Client-App."
+        )]
         request_object_encryption_alg: Option<EncryptionAlgorithm> = OPEN,
         /// Content encryption algorithm (JWE `enc`) of the client app's request objects.
+        #[de(
+            "Anfrage: Inhaltsverschlüsselung",
+            "Der Algorithmus der Inhaltsverschlüsselung (JWE `enc`) der Request-Objekte der Client-App."
+        )]
         request_object_encryption_enc: Option<ContentEncryption> = OPEN,
         /// Whether the client app may use the device authorization grant (RFC 8628).
+        #[de("Device-Authorization-Grant", "Ob die Client-App den Device-Authorization-Grant verwenden darf (RFC 8628).")]
         allow_device_authorization_grant: bool = OPEN.or(NO),
         /// Whether authorization requests of the client app must use PKCE.
+        #[de("PKCE", "Ob Autorisierungsanfragen der Client-App PKCE verwenden müssen.")]
         pkce: Pkce = OPEN.or(DefaultValue::Text("AsTenant")),
         /// The claims about the user that ID tokens for the client app contain.
+        #[de("Angaben in ID-Token", "Die Claims über den Benutzer, die ID-Token für die Client-App enthalten.")]
         id_token_claims: IdTokenClaims = OPEN.or(DefaultValue::Text("Scopes")),
         /// When the client app receives refresh tokens for users.
+        #[de("Refresh-Token", "Wann die Client-App Refresh-Token für Benutzer erhält.")]
         refresh_tokens: RefreshTokens = OPEN.or(DefaultValue::Text("OfflineAccess")),
         /// The subscription. If it is missing and `Default` is the only one, `Default` applies.
         subscription_id: Option<SubscriptionId> = FIXED,

@@ -12,24 +12,35 @@ id_types! {
 
 record! {
     /// Refused requests of a client app to the same endpoint with the same error.
+    #[de("Abgelehnte Anfrage", "Abgelehnte Anfragen", "Abgelehnte Anfragen einer Client-App an denselben Endpunkt mit demselben Fehler.")]
     pub struct ClientAppRefusal {
         /// The entry.
         id: ClientAppRefusalId = KEY,
         /// The client app.
         client_app_id: ClientAppId = SHOWN,
         /// Path of the endpoint below the issuer.
+        #[de("Endpunkt", "Der Pfad des Endpunkts unter dem Aussteller.")]
         endpoint: Name = SHOWN,
         /// The error code.
+        #[de("Fehler", "Der Fehlercode.")]
         error: Name = SHOWN,
         /// Reason for the refusal, for developers.
+        #[de(_, "Der Grund der Ablehnung, für Entwickler.")]
         reason: ShortText = SHOWN,
         /// The parameters that were sent, without secrets.
+        #[de("Gesendet", "Die gesendeten Parameter, ohne Geheimnisse.")]
         sent: ShortText = SHOWN,
         /// The client app's registered settings at that time, without secrets.
+        #[de("Registriert", "Die damals registrierten Einstellungen der Client-App, ohne Geheimnisse.")]
         registered: ShortText = SHOWN,
         /// When a request of this kind was first refused.
+        #[de("Zuerst abgelehnt am", "Wann eine Anfrage dieser Art zuerst abgelehnt wurde.")]
         first_on: Timestamp = SHOWN,
         /// When a request of this kind was last recorded. Such requests are recorded at most once an hour.
+        #[de(
+            "Zuletzt abgelehnt am",
+            "Wann eine Anfrage dieser Art zuletzt festgehalten wurde. Solche Anfragen werden höchstens einmal pro Stunde festgehalten."
+        )]
         last_on: Timestamp = SHOWN,
     }
 }

@@ -28,6 +28,11 @@ id_types! {
 
 record! {
     /// A role of a client app on this server. CustomerAdmin and SubscriptionAdmin apply to its own customer and subscription.
+    #[de(
+        "Rolle einer Client-App",
+        "Rollen von Client-Apps",
+        "Eine Rolle einer Client-App auf diesem Server. CustomerAdmin und SubscriptionAdmin gelten für ihren eigenen Kunden und ihr eigenes Abonnement."
+    )]
     pub struct ClientAppRole {
         /// The role.
         id: ClientAppRoleId = KEY,

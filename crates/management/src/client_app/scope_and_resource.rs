@@ -17,10 +17,12 @@ id_types! {
 
 record! {
     /// A scope that a client app can be granted (RFC 6749, section 3.3).
+    #[de("Scope", "Scopes", "Ein Scope, der einer Client-App gewährt werden kann (RFC 6749, Abschnitt 3.3).")]
     pub struct ClientAppScope {
         /// The scope.
         id: ClientAppScopeId = KEY,
         /// Scope value in requests, unique for the client app.
+        #[de(_, "Der Scope-Wert in Anfragen, eindeutig für die Client-App.")]
         key: Key = OPEN,
         /// Its name. Default: the key.
         name: Option<Name> = OPEN,
@@ -35,10 +37,19 @@ record! {
 
 record! {
     /// A resource for which a client app can obtain tokens (RFC 8707).
+    #[de(
+        "Ressource einer Client-App",
+        "Ressourcen von Client-Apps",
+        "Eine Ressource, für die eine Client-App Token erhalten kann (RFC 8707)."
+    )]
     pub struct ClientAppResource {
         /// The resource.
         id: ClientAppResourceId = KEY,
         /// Resource indicator in requests, unique for the client app. It belongs to the subscription whose client app had it first.
+        #[de(
+            _,
+            "Der Ressourcenindikator in Anfragen, eindeutig für die Client-App. Er gehört dem Abonnement, dessen Client-App ihn zuerst hatte."
+        )]
         key: Key = OPEN,
         /// Its name. Default: the key.
         name: Option<Name> = OPEN,

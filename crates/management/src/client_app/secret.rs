@@ -22,6 +22,7 @@ id_types! {
 
 record! {
     /// A client secret, with which a client app authenticates.
+    #[de("Client-Geheimnis", "Client-Geheimnisse", "Ein Client-Geheimnis, mit dem sich eine Client-App authentifiziert.")]
     pub struct ClientAppSecret {
         /// The secret.
         id: ClientAppSecretId = KEY,
@@ -29,8 +30,13 @@ record! {
         name: Label = OPEN.or(chancery_record::DefaultValue::Text("")),
         /// Value of the secret: 16 to 512 characters. If omitted, the server generates 32 random bytes. The value is returned only once,
         /// when the secret is created.
+        #[de(
+            _,
+            "Der Wert des Geheimnisses: 16 bis 512 Zeichen. Ohne Angabe erzeugt der Server 32 zufällige Bytes. Der Wert wird nur einmal beim Anlegen gezeigt."
+        )]
         secret: Option<ShortText> = FIXED.unstored(),
         /// When the secret expires.
+        #[de("Läuft ab am")]
         expiry: Option<Timestamp> = OPEN,
         /// The client app.
         client_app_id: ClientAppId = FIXED,

@@ -38,14 +38,19 @@ record! {
         /// The platform user.
         platform_user_id: ApplicationUserId = OPEN,
         /// The tenant that the person signs in at. Default: the first suitable one.
+        #[de(_, "Der Mandant, an dem sich die Person anmeldet. Ohne Angabe der erste passende.")]
         tenant_id: Option<TenantId> = OPEN,
         /// The identity provider instance through which the person signs in. Default: the first suitable one.
+        #[de(_, "Der Identitätsanbieter, über den sich die Person anmeldet. Ohne Angabe der erste passende.")]
         idp_instance_id: Option<IdpInstanceId> = OPEN,
         /// The scope of the authorization request. Default: everything that the client app can be granted.
+        #[de(_, "Der Scope der Autorisierungsanfrage. Ohne Angabe alles, was der Client-App gewährt werden kann.")]
         scope: Option<ShortText> = OPEN.like("openid profile email"),
         /// The resources of the authorization request (RFC 8707). Default: the resources of the client app.
+        #[de(_, "Die Ressourcen der Autorisierungsanfrage (RFC 8707). Ohne Angabe die Ressourcen der Client-App.")]
         resources: RequestedResources = OPEN.or(DefaultValue::Text("[]")),
         /// The `claims` parameter of the authorization request, as JSON.
+        #[de("Claims", "Der Parameter `claims` der Autorisierungsanfrage, als JSON.")]
         claims: Option<JsonText> = OPEN.like("{}"),
     }
 }

@@ -28,10 +28,12 @@ choice_types! {
 
 record! {
     /// A request URI of a client app: the address of request objects (RFC 9101).
+    #[de("Anfrageadresse", "Anfrageadressen", "Eine Adresse von Request-Objekten einer Client-App (RFC 9101).")]
     pub struct ClientAppRequestUri {
         /// The request URI.
         id: ClientAppRequestUriId = KEY,
         /// The address: https, without a fragment that is a name.
+        #[de(_, "Die Adresse: https, ohne ein Fragment, das ein Name ist.")]
         uri: Url = OPEN,
         /// The client app.
         client_app_id: ClientAppId = FIXED,
@@ -42,12 +44,15 @@ record! {
 
 record! {
     /// A redirect URI of a client app (RFC 6749, section 3.1.2).
+    #[de("Umleitungsadresse", "Umleitungsadressen", "Eine Umleitungsadresse einer Client-App (RFC 6749, Abschnitt 3.1.2).")]
     pub struct ClientAppRedirectUri {
         /// The redirect URI.
         id: ClientAppRedirectUriId = KEY,
         /// The absolute URI, without a fragment.
+        #[de(_, "Die absolute URI, ohne Fragment.")]
         uri: Url = OPEN,
         /// When users are redirected there.
+        #[de("Zweck", "Wann Benutzer dorthin umgeleitet werden.")]
         redirect_uri_type: RedirectUriType = OPEN.or(DefaultValue::Text("Login")),
         /// The client app.
         client_app_id: ClientAppId = FIXED,

@@ -34,16 +34,20 @@ impl FieldType for MimeType {
 
 record! {
     /// A file that pages embed.
+    #[de("Datei", "Dateien", "Eine Datei, die in Seiten eingebunden wird.")]
     pub struct CustomAsset {
         /// Location, a path. The level and the id in it determine what it applies to.
         location: Location = KEY,
         /// Its media type.
         mimetype: MimeType = OPEN,
         /// Content of the file, at most 5 MiB. It must be of the media type.
+        #[de(_, "Der Inhalt der Datei, höchstens 5 MiB. Er muss dem Medientyp entsprechen.")]
         data: Bytes = OPEN,
         /// Size of the file in bytes.
+        #[de("Größe")]
         size: Option<i64> = SHOWN,
         /// File name: the last part of the location.
+        #[de("Dateiname")]
         file_name: Option<Name> = SHOWN.like("logo.png"),
         /// The subscription that it belongs to.
         subscription_id: Option<Uuid> = HIDDEN,
@@ -103,6 +107,7 @@ record! {
         /// Its media type.
         mimetype: MimeType = OPEN,
         /// File name of the asset: the last part of its location.
+        #[de("Dateiname", "Der Dateiname: der letzte Teil des Ortes.")]
         asset_file_name: Name = OPEN.like("logo.png"),
         /// Content of the file.
         data: Bytes = OPEN,

@@ -26,10 +26,12 @@ use crate::{
 
 record! {
     /// The template of a page that is shown to users.
+    #[de("Seite", "Seiten", "Die Vorlage einer Seite, die Benutzern angezeigt wird.")]
     pub struct CustomView {
         /// Location, a path. The level and the id in it determine what it applies to.
         location: Location = KEY,
         /// The template, at most 1 MiB.
+        #[de(_, "Die Vorlage, höchstens 1 MiB.")]
         content: ViewText = OPEN,
         /// The subscription that it belongs to.
         subscription_id: Option<Uuid> = HIDDEN,
@@ -142,6 +144,7 @@ record! {
     /// A view that is created from a shipped view.
     pub struct CustomViewCreateFromTemplate {
         /// Name of the shipped view.
+        #[de("Seite", "Der Name der mitgelieferten Ansicht.")]
         view_name: Name = OPEN.like("SignIn"),
         /// Level that it applies to.
         apply_to_type: ApplyToType = OPEN.or(chancery_record::DefaultValue::Text("Global")),

@@ -55,23 +55,38 @@ record! {
     /// A preview of a view before it is saved.
     pub struct ViewPreview {
         /// Location of the view: its owner and its name.
+        #[de(_, "Der Ort der Ansicht: ihr Besitzer und ihr Name.")]
         location: Location = OPEN.like("/views/global/SignIn"),
         /// The template. Default: the existing view, or the shipped one.
+        #[de(_, "Die Vorlage. Ohne Angabe die vorhandene Ansicht oder die mitgelieferte.")]
         content: Option<ViewText> = OPEN,
         /// The language of the page.
+        #[de("Sprache", "Die Sprache der Seite.")]
         language: PageLanguage = OPEN.or(chancery_record::DefaultValue::Text("En")),
         /// The page that is shown. Default: the view itself, or `SignIn` if the view is a part of pages.
+        #[de(
+            "Seite",
+            "Die Seite, die gezeigt wird. Ohne Angabe die Ansicht selbst, oder `SignIn`, wenn die Ansicht ein Teil von Seiten ist."
+        )]
         page: Option<PageName> = OPEN,
         /// The state in which the page is shown. Default: the first one.
+        #[de("Zustand", "Der Zustand, in dem die Seite gezeigt wird. Ohne Angabe der erste.")]
         sample: Option<Name> = OPEN.like("first"),
         /// Value of the tenant's option BrandName in the preview. Default: its current value. The same applies to BrandLogo, BrandColour
         /// and PageLinks.
+        #[de(
+            "Name der Marke",
+            "Der Wert der Option BrandName des Mandanten in der Vorschau. Ohne Angabe der aktuelle Wert. Dasselbe gilt für BrandLogo, BrandColour und PageLinks."
+        )]
         brand_name: Option<OptionValue> = OPEN.like("Example"),
         /// Value of the option BrandLogo in the preview.
+        #[de("Logo der Marke", "Der Wert der Einstellung BrandLogo in der Vorschau.")]
         brand_logo: Option<OptionValue> = OPEN.like("/assets/tenant/logo.svg"),
         /// Value of the option BrandColour in the preview.
+        #[de("Farbe der Marke", "Der Wert der Einstellung BrandColour in der Vorschau.")]
         brand_colour: Option<OptionValue> = OPEN.like("#22406b"),
         /// Value of the option PageLinks in the preview.
+        #[de("Links auf Seiten", "Der Wert der Einstellung PageLinks in der Vorschau.")]
         page_links: Option<OptionValue> = OPEN.like("Imprint https://example.com/imprint"),
     }
 }

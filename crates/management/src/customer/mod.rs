@@ -15,6 +15,7 @@ id_types! {
 
 record! {
     /// A customer of the platform.
+    #[de("Kunde", "Kunden", "Ein Kunde der Plattform.")]
     pub struct Customer {
         /// The customer.
         id: CustomerId = KEY,

@@ -15,6 +15,7 @@ record! {
     /// The review of the settings of an external instance.
     struct IdpInstanceSettingsReview {
         /// When the reviewed settings were read. Later changes are not confirmed.
+        #[de("Geprüft am", "Wann die geprüften Einstellungen gelesen wurden. Spätere Änderungen sind nicht bestätigt.")]
         reviewed_on: Timestamp = OPEN,
     }
 }

@@ -19,6 +19,7 @@ record! {
         /// Whether a mandatory option is empty or an option cannot be read.
         has_configuration_error: bool = chancery_record::SHOWN,
         /// Whether users can sign in at the instance: it is active and has no configuration error.
+        #[de("In Betrieb")]
         is_operational: bool = chancery_record::SHOWN,
     }
 }

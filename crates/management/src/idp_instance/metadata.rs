@@ -11,10 +11,12 @@ use super::{IDP_INSTANCE, IdpInstanceId};
 
 record! {
     /// A key and value entry of an identity provider instance.
+    #[de("Eintrag eines Identitätsanbieters", "Einträge von Identitätsanbietern")]
     pub struct IdpInstanceMetadata {
         /// The instance.
         idp_instance_id: IdpInstanceId = OWNER,
         /// The key of the entry, unique for the instance. It is case-sensitive.
+        #[de(_, "Der Schlüssel des Eintrags, eindeutig für die Instanz. Groß- und Kleinschreibung wird unterschieden.")]
         key: Key = KEY,
         /// Its value.
         value: Option<EntryValue> = OPEN,

@@ -57,32 +57,49 @@ id_types! {
 
 record! {
     /// An identity provider instance.
+    #[de("Identitätsanbieter", "Identitätsanbieter", "Ein Identitätsanbieter.")]
     pub struct IdpInstance {
         /// The instance.
         id: IdpInstanceId = KEY,
         /// The name, unique in the subscription without regard to case. The name of a user store is unique in the installation and can be
         /// used in a path.
+        #[de(
+            _,
+            "Der Name, eindeutig im Abonnement. Groß- und Kleinschreibung wird nicht unterschieden. Der Name eines Benutzerspeichers ist in der Installation eindeutig und kann in einem Pfad verwendet werden."
+        )]
         name: Name = OPEN.folded(),
         /// The position in the order.
         position: i64 = OPEN.or(DefaultValue::Int(0)),
         /// Whether users can sign in at the instance.
+        #[de(_, "Ob sich Benutzer bei diesem Identitätsanbieter anmelden können.")]
         is_active: bool = OPEN.or(DefaultValue::Bool(true)),
         /// Whether claims of the identity provider about a second factor are trusted.
+        #[de("Seinen zweiten Faktoren vertrauen", "Ob den Claims des Identitätsanbieters über einen zweiten Faktor vertraut wird.")]
         treat_mfa_factor_claims_as_confirmed: bool = OPEN.or(DefaultValue::Bool(false)),
         /// Whether a platform user is created for a person who signs in for the first time.
+        #[de(
+            "Benutzer bei der ersten Anmeldung anlegen",
+            "Ob für eine Person, die sich zum ersten Mal anmeldet, ein Plattformbenutzer angelegt wird."
+        )]
         auto_create_platform_user: bool = OPEN.or(DefaultValue::Bool(true)),
         /// Whether the instance is hidden from users who select an identity provider.
+        #[de("Verborgen", "Ob der Identitätsanbieter in der Auswahl für Benutzer ausgeblendet ist.")]
         is_hidden: bool = OPEN.or(DefaultValue::Bool(false)),
         /// Its type.
         idp_type_id: IdpTypeId = FIXED,
         /// The subscription. If it is missing and `Default` is the only one, `Default` applies.
         subscription_id: Option<SubscriptionId> = FIXED,
         /// The implementation of the instance.
+        #[de("Art")]
         idp_factory_type: Option<FactoryType> = SHOWN.stored_as("idp_type"),
         /// A user store's name, folded.
         store_name_key: Option<Name> = HIDDEN,
         /// The icon on the button of the instance: the location of an image among the custom assets. If it is missing or there is no image
         /// at that location, the button has a built-in icon.
+        #[de(
+            "Symbol",
+            "Das Symbol auf der Schaltfläche des Identitätsanbieters: der Ort eines Bildes unter den eigenen Dateien. Fehlt die Angabe oder das Bild, zeigt die Schaltfläche ein Standardsymbol."
+        )]
         icon: Option<Description> = OPEN.retained().like("/assets/global/partner.svg"),
         /// Whether a mandatory option is empty or an option cannot be read.
         has_configuration_error: bool = DERIVED.or(DefaultValue::Bool(false)),

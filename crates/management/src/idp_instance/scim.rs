@@ -22,8 +22,10 @@ record! {
         /// The instance.
         instance_id: IdpInstanceId = SHOWN,
         /// Whether provisioning is enabled: the option ScimEnabled.
+        #[de("Eingeschaltet")]
         is_enabled: bool = SHOWN,
         /// The id of the token. The audit trail records its changes under this id.
+        #[de("Token")]
         token_id: Option<Uuid> = SHOWN,
         /// When the token was last used, to the hour.
         last_used_on: Option<Timestamp> = SHOWN,

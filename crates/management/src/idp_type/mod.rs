@@ -73,18 +73,24 @@ impl FactoryType {
 
 record! {
     /// A type of identity providers or of second factors.
+    #[de("Anbietertyp", "Anbietertypen", "Eine Art von Identitätsanbietern oder zweiten Faktoren.")]
     pub struct IdpType {
         /// The type.
         id: IdpTypeId = KEY,
         /// Its name, unique without regard to case.
+        #[de(_, "Der Name, eindeutig; Groß- und Kleinschreibung zählt nicht.")]
         name: Name = OPEN.folded(),
         /// The purpose of the instances of the type.
+        #[de("Anbietertyp", "Der Zweck der Instanzen des Typs.")]
         provider_type: ProviderType = OPEN,
         /// The implementation of the instances of the type.
+        #[de("Art", "Die Implementierung der Instanzen des Typs.")]
         factory_type: FactoryType = OPEN,
         /// Whether instances of it can be created.
+        #[de(_, "Ob Instanzen davon angelegt werden können.")]
         is_active: bool = OPEN.or(DefaultValue::Bool(true)),
         /// Whether it came with the server.
+        #[de("Mitgeliefert")]
         is_seeded: bool = HIDDEN.or(DefaultValue::Bool(false)),
         /// Concurrency token. It changes with every write to the type.
         concurrency_token: Token = SHOWN,

@@ -17,12 +17,15 @@ id_types! {
 
 record! {
     /// A range of IP addresses that belongs to a tenant.
+    #[de("Adressbereich", "Adressbereiche", "Ein Bereich von IP-Adressen, der zu einem Mandanten gehört.")]
     pub struct IpAddressRange {
         /// The range.
         id: IpAddressRangeId = KEY,
         /// Its first address.
+        #[de("Von Adresse")]
         lower: Name = OPEN.like("192.0.2.0"),
         /// Its last address, of the same family and not below the first.
+        #[de("Bis Adresse", "Die letzte Adresse, von derselben Art und nicht unter der ersten.")]
         upper: Name = OPEN.like("192.0.2.255"),
         /// The tenant.
         tenant_id: TenantId = FIXED,

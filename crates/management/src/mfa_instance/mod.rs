@@ -28,6 +28,7 @@ id_types! {
 
 record! {
     /// A second factor that people can use.
+    #[de("Zweiter Faktor", "Zweite Faktoren", "Ein zweiter Faktor, den Personen verwenden können.")]
     pub struct MfaInstance {
         /// The second factor.
         id: MfaInstanceId = KEY,
@@ -36,12 +37,14 @@ record! {
         /// The position in the order.
         position: i64 = OPEN.or(DefaultValue::Int(0)),
         /// Whether it can be used.
+        #[de(_, "Ob er verwendet werden kann.")]
         is_active: bool = OPEN.or(DefaultValue::Bool(true)),
         /// Its type.
         idp_type_id: IdpTypeId = FIXED,
         /// The subscription. If it is missing and `Default` is the only one, `Default` applies.
         subscription_id: Option<SubscriptionId> = FIXED,
         /// The implementation of the instance.
+        #[de("Art des Anbieters")]
         idp_type: Option<FactoryType> = HIDDEN,
         /// Whether a mandatory option is empty or an option cannot be read.
         has_configuration_error: bool = DERIVED.or(DefaultValue::Bool(false)),

@@ -63,28 +63,40 @@ choice_types! {
 
 record! {
     /// An option: a named setting of an identity provider instance, an MFA instance or a tenant.
+    #[de(
+        "Einstellung",
+        "Einstellungen",
+        "Eine benannte Einstellung eines Identitätsanbieters, eines zweiten Faktors oder eines Mandanten."
+    )]
     pub struct OptionRow {
         /// The option.
         id: OptionId = KEY,
         /// The name of the option, unique for its target.
+        #[de(_, "Der Name der Einstellung, eindeutig für den Identitätsanbieter, den zweiten Faktor oder den Mandanten.")]
         name: Name = OPEN,
         /// The value, as text in the form of `dataType`. If it is empty, the default applies.
+        #[de(_, "Der Wert, als Text in der Form des Datentyps. Ist er leer, gilt die Vorgabe.")]
         value: OptionValue = OPEN.or(DefaultValue::Text("")).sealed(Sealing::Secret),
         /// The data type of the value: a hint for editors.
+        #[de("Datentyp")]
         data_type: DataType = SHOWN.or(DefaultValue::Text("String")),
         /// The input control for the value: a hint for editors.
+        #[de("Eingabe")]
         editor_type: EditorType = SHOWN.or(DefaultValue::Text("Text")),
         /// Whether it is mandatory and empty, or its value cannot be read.
         has_configuration_error: bool = SHOWN.or(DefaultValue::Bool(false)),
         /// The identity provider instance that it applies to.
+        #[de(_, "Der Identitätsanbieter, für den sie gilt.")]
         apply_to_idp_instance_id: Option<Uuid> = OPEN,
         /// The MFA instance that it applies to.
+        #[de("Für zweiten Faktor", "Der zweite Faktor, für den sie gilt.")]
         apply_to_mfa_instance_id: Option<Uuid> = OPEN,
         /// The tenant that it applies to.
         apply_to_tenant_id: Option<Uuid> = OPEN,
         /// The subscription of what it applies to.
         subscription_id: Option<Uuid> = HIDDEN,
         /// What kind of owner it has, which says what its name means.
+        #[de("Art des Besitzers")]
         owner_type: Option<Name> = HIDDEN,
         /// Concurrency token. It changes with every write to the option.
         concurrency_token: Token = SHOWN,

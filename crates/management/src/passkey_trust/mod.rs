@@ -44,6 +44,7 @@ pub static FIGURES: [Figure; 3] = [
 
 record! {
     /// The metadata of authenticator models: the snapshot in use of FIDO's signed metadata.
+    #[de("Metadaten der Authentikatoren", "Metadaten der Authentikatoren")]
     pub struct TrustSnapshot {
         /// Whose metadata they are.
         source: Name = KEY,
@@ -58,10 +59,13 @@ record! {
         /// How many entries it has.
         entry_count: i64 = SHOWN,
         /// How many more could not be read and were left out.
+        #[de("Ausgelassene Einträge")]
         skipped_entry_count: i64 = SHOWN,
         /// How many root certificates could not be read and were left out.
+        #[de("Ausgelassene Zertifikate")]
         skipped_certificate_count: i64 = SHOWN,
         /// Why the first of both were left out.
+        #[de("Grund der Auslassung")]
         skipped_because: Option<ShortText> = SHOWN,
         /// Why the last refresh failed, if it did.
         last_refresh_error: Option<ShortText> = SHOWN,
@@ -72,6 +76,7 @@ record! {
     /// The status of the authenticator metadata.
     pub struct PasskeyTrustStatus {
         /// Whether there is a snapshot in use.
+        #[de("Brauchbarer Stand vorhanden")]
         has_last_known_good_snapshot: bool = SHOWN,
         /// The number of the snapshot, as assigned by the signer.
         snapshot_number: Option<Name> = SHOWN,
@@ -92,6 +97,7 @@ record! {
     /// The signed text of the metadata service, for a server that cannot reach the service.
     pub struct SignedBlob {
         /// The text: a JSON Web Signature with its certificates.
+        #[de("Signierte Metadaten", "Der Text: eine JSON Web Signature mit ihren Zertifikaten.")]
         signed_blob_jwt: SignedText = OPEN,
     }
 }

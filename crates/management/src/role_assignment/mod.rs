@@ -39,18 +39,23 @@ choice_types! {
 
 record! {
     /// The assignment of a role to a platform user or a platform group.
+    #[de("Rollenzuweisung", "Rollenzuweisungen", "Die Zuweisung einer Rolle an einen Plattformbenutzer oder eine Plattformgruppe.")]
     pub struct RoleAssignment {
         /// The assignment.
         id: RoleAssignmentId = KEY,
         /// The kind of principal that has the role.
+        #[de("Art des Berechtigten", "Die Art des Inhabers der Rolle.")]
         principal_type: AssignedPrincipal = FIXED,
         /// The platform user or group.
+        #[de("Empfänger")]
         principal_id: Uuid = FIXED,
         /// The assigned role.
         role_type: RoleType = FIXED,
         /// The customer to which the role applies, for a CustomerAdmin.
+        #[de("Für Kunden", "Der Kunde, für den die Rolle gilt, bei einem Administrator eines Kunden.")]
         apply_to_customer_id: Option<CustomerId> = FIXED,
         /// The subscription to which the role applies, for a SubscriptionAdmin.
+        #[de(_, "Das Abonnement, für das die Rolle gilt, bei einem Administrator eines Abonnements.")]
         apply_to_subscription_id: Option<SubscriptionId> = FIXED,
         /// The tenant to which the role applies, for a TenantAdmin or an ApplicationDataReader.
         apply_to_tenant_id: Option<TenantId> = FIXED,

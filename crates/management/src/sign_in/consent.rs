@@ -28,6 +28,7 @@ choice_types! {
 
 record! {
     /// A consent: the access that a client app may have on behalf of a user.
+    #[de("Zustimmung", "Zustimmungen", "Eine Zustimmung: der Zugriff, den eine Client-App im Namen eines Benutzers haben darf.")]
     pub struct SignInConsent {
         /// The consent.
         id: SignInConsentId = KEY,
@@ -38,12 +39,15 @@ record! {
         /// The scopes, separated by single spaces.
         scope: ShortText = FIXED,
         /// The resources, separated by single spaces.
+        #[de(_, "Die Ressourcen, durch einzelne Leerzeichen getrennt.")]
         resources: ShortText = FIXED.or(DefaultValue::Text("")),
         /// Who gave the consent.
         source: ConsentSource = SHOWN.or(DefaultValue::Text("Administrator")),
         /// When the consent was given or last extended.
+        #[de("Erteilt am")]
         given_on: Option<Timestamp> = SHOWN,
         /// When the user granted the client app the user's own rights at the platform, on a page. An administrator cannot grant them.
+        #[de("Zugriff auf die Plattform erteilt am")]
         platform_given_on: Option<Timestamp> = SHOWN,
         /// Concurrency token. It changes with every write to the consent.
         concurrency_token: Token = SHOWN,

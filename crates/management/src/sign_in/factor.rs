@@ -26,18 +26,27 @@ choice_types! {
 
 record! {
     /// A second factor that a user enrolled. Its secret is never returned.
+    #[de(
+        "Eingerichteter Faktor",
+        "Eingerichtete Faktoren",
+        "Ein zweiter Faktor, den ein Benutzer eingerichtet hat. Sein Geheimnis wird nie ausgegeben."
+    )]
     pub struct SignInFactor {
         /// The factor.
         id: SignInFactorId = KEY,
         /// The platform user.
         platform_user_id: ApplicationUserId = SHOWN,
         /// The MFA instance.
+        #[de("Zweiter Faktor")]
         mfa_instance_id: MfaInstanceId = SHOWN,
         /// The kind of second factor.
+        #[de(_, "Die Art des zweiten Faktors.")]
         kind: SignInFactorKind = SHOWN,
         /// The number of remaining recovery codes that can be used instead of the factor.
+        #[de("Wiederherstellungscodes")]
         recovery_codes: i64 = SHOWN,
         /// When it was enrolled.
+        #[de("Eingerichtet am")]
         enrolled_on: Timestamp = SHOWN,
         /// When it was last used.
         used_on: Option<Timestamp> = SHOWN,

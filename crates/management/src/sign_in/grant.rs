@@ -21,8 +21,14 @@ id_types! {
 
 record! {
     /// A grant: the access of a client app on behalf of a user. Its tokens are valid only while the grant is.
+    #[de(
+        "Erlaubnis",
+        "Erlaubnisse",
+        "Eine Erlaubnis: der Zugriff einer Client-App im Namen eines Benutzers. Ihre Token gelten nur, solange die Erlaubnis gilt."
+    )]
     pub struct SignInGrant {
         /// The id of the grant: `gid` in tokens.
+        #[de(_, "Die Kennung der Erlaubnis: `gid` in Token.")]
         id: SignInGrantId = KEY,
         /// The client app.
         client_app_id: ClientAppId = SHOWN,
@@ -37,6 +43,7 @@ record! {
         /// The scopes, separated by single spaces.
         scope: ShortText = SHOWN,
         /// Whether the grant is for offline access: by a refresh token, beyond the session.
+        #[de("Offline-Zugriff")]
         is_offline: bool = SHOWN,
         /// When it began.
         started_on: Timestamp = SHOWN,

@@ -56,6 +56,7 @@ choice_types! {
 
 record! {
     /// A record of a sign-in attempt by a known user.
+    #[de("Anmeldung", "Anmeldungen", "Ein Eintrag über den Anmeldeversuch eines bekannten Benutzers.")]
     pub struct SignInRecord {
         /// The record.
         id: SignInRecordId = KEY,
@@ -70,23 +71,35 @@ record! {
         /// The platform user.
         platform_user_id: ApplicationUserId = SHOWN,
         /// The outcome of the attempt.
+        #[de("Ergebnis")]
         outcome: SignInOutcome = SHOWN,
         /// Why the attempt was refused.
         reason: Option<SignInReason> = SHOWN,
         /// The authentication methods that were used: values of `amr`, separated by single spaces.
+        #[de("Verfahren")]
         methods: ShortText = SHOWN,
         /// The authentication context class that was reached (`acr`).
+        #[de("Authentifizierungsstufe")]
         acr: Option<Name> = SHOWN,
         /// The session.
         session_id: Option<SignInSessionId> = SHOWN,
         /// The address of the browser. Null after the person is erased.
         address: Option<ShortText> = SHOWN.sealed(Sealing::Person),
         /// The user agent of the browser. Null after the person is erased.
+        #[de("Browser")]
         user_agent: Option<ShortText> = SHOWN.sealed(Sealing::Person),
         /// The number of attempts in the record. Failed attempts of a user from one address within an hour and for the same reason share
         /// one record.
+        #[de(
+            "Versuche",
+            "Die Anzahl der Versuche in diesem Eintrag. Fehlgeschlagene Versuche eines Benutzers von einer Adresse innerhalb einer Stunde und aus demselben Grund stehen in einem Eintrag."
+        )]
         attempts: i64 = SHOWN,
         /// When the last attempt in the record took place. Client app, instance and methods are those of the last attempt.
+        #[de(
+            "Letzter Versuch am",
+            "Wann der letzte Versuch in diesem Eintrag stattfand. Anwendung, Instanz und Verfahren sind die des letzten Versuchs."
+        )]
         last_attempt_on: Timestamp = SHOWN,
     }
 }

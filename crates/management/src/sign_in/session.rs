@@ -21,6 +21,7 @@ id_types! {
 
 record! {
     /// A session: the sign-in of a user in one browser.
+    #[de("Anmeldesitzung", "Anmeldesitzungen", "Eine Sitzung: die Anmeldung eines Benutzers in einem Browser.")]
     pub struct SignInSession {
         /// The session.
         id: SignInSessionId = KEY,
@@ -31,6 +32,7 @@ record! {
         /// The identity provider instance through which the person signed in.
         idp_instance_id: IdpInstanceId = SHOWN,
         /// Whether the session outlives the browser session.
+        #[de("Bleibt nach dem Schließen bestehen")]
         is_kept: bool = SHOWN,
         /// When the person signed in.
         started_on: Timestamp = SHOWN,

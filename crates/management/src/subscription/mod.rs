@@ -36,14 +36,18 @@ choice_types! {
 
 record! {
     /// A customer's subscription to the platform.
+    #[de("Abonnement", "Abonnements", "Das Abonnement eines Kunden.")]
     pub struct Subscription {
         /// The subscription.
         id: SubscriptionId = KEY,
         /// Its name, unique for the customer without regard to case.
+        #[de(_, "Der Name, eindeutig für den Kunden; Groß- und Kleinschreibung zählt nicht.")]
         name: Name = OPEN.folded(),
         /// Whether the subscription is in use.
+        #[de(_, "Ob das Abonnement in Gebrauch ist.")]
         status: SubscriptionStatus = OPEN.or(DefaultValue::Text("Active")),
         /// The customer.
+        #[de("Kunde")]
         customer_id: CustomerId = FIXED,
         /// Concurrency token. It changes with every write to the subscription.
         concurrency_token: Token = SHOWN,

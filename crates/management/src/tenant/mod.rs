@@ -39,6 +39,7 @@ id_types! {
 
 record! {
     /// A tenant of a subscription.
+    #[de("Mandant", "Mandanten", "Ein Mandant eines Abonnements.")]
     pub struct Tenant {
         /// The tenant.
         id: TenantId = KEY,
@@ -47,6 +48,7 @@ record! {
         /// What it is for.
         description: Option<Description> = OPEN,
         /// Whether users of the tenant can sign in.
+        #[de(_, "Ob sich Benutzer des Mandanten anmelden können.")]
         is_active: bool = OPEN.or(DefaultValue::Bool(true)),
         /// The subscription.
         subscription_id: SubscriptionId = FIXED,

@@ -58,26 +58,41 @@ impl FieldType for Length {
 
 record! {
     /// An item of the questionnaire that users of a tenant fill in when they sign in.
+    #[de(
+        "Frage an Benutzer",
+        "Fragen an Benutzer",
+        "Eine Frage des Fragebogens, den Benutzer eines Mandanten bei der Anmeldung ausfüllen."
+    )]
     pub struct UserQuestionnaireItem {
         /// The item.
         id: UserQuestionnaireItemId = KEY,
         /// The tenant.
         tenant_id: TenantId = FIXED,
         /// The key under which the answer is stored, unique in the tenant: the name of a user field or the key of an entry.
+        #[de(
+            _,
+            "Der Schlüssel, unter dem die Antwort gespeichert wird, eindeutig im Mandanten: der Name eines Benutzerfelds oder der Schlüssel eines Eintrags."
+        )]
         key: Key = OPEN,
         /// The text that users see.
+        #[de("Beschriftung", "Der Text, den die Benutzer sehen.")]
         label: Name = OPEN,
         /// The position in the order.
         position: i64 = OPEN.or(DefaultValue::Int(0)),
         /// Whether the item must be answered. The id of an optional item must also be submitted.
+        #[de("Erforderlich", "Ob die Frage beantwortet werden muss. Auch die Kennung einer freiwilligen Frage muss übermittelt werden.")]
         is_required: bool = OPEN.or(DefaultValue::Bool(true)),
         /// The minimum number of characters of an answer.
+        #[de("Mindestlänge", "Die kleinste Anzahl von Zeichen einer Antwort.")]
         min_length: Option<Length> = OPEN,
         /// The maximum number of characters of an answer.
+        #[de("Höchstlänge", "Die höchste Anzahl von Zeichen einer Antwort.")]
         max_length: Option<Length> = OPEN,
         /// The required format of an answer.
+        #[de("Geprüft als", "Das vorgeschriebene Format einer Antwort.")]
         validation_format: ValidationFormat = OPEN.or(DefaultValue::Text("None")),
         /// The regular expression that an answer must match if validationFormat is Regex.
+        #[de("Muster", "Der reguläre Ausdruck, dem eine Antwort entsprechen muss, wenn das Format ein Muster ist.")]
         validation_pattern: Option<PatternText> = OPEN,
         /// Concurrency token. It changes with every write to the item.
         concurrency_token: Token = SHOWN,

@@ -3,7 +3,7 @@
 use uuid::Uuid;
 
 use crate::{
-    Field, Kind, Value,
+    Field, GermanNames, Kind, Value,
     value::{Bytes, Encoding, Ids},
 };
 
@@ -17,6 +17,8 @@ pub trait Record: Sized {
     const TYPE_NAME: &'static str;
     /// The record's description, for the OpenAPI document.
     const ABOUT: &'static str;
+    /// Its German names, where it is a resource that has them of its own.
+    const GERMAN: Option<GermanNames>;
     /// Its fields, in order.
     const FIELDS: &'static [Field];
     /// Builds the record from the values of its fields, in order.

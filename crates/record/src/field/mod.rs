@@ -6,8 +6,8 @@ pub mod field_type;
 use uuid::Uuid;
 
 use crate::{
-    Access, Column, DefaultValue, FieldType, ListRule, Mismatch, PairsRule, Record, Value, text::TextRule,
-    value::Encoding,
+    Access, Column, DefaultValue, FieldType, German, ListRule, Mismatch, PairsRule, Record, Value,
+    text::TextRule, value::Encoding,
 };
 
 /// The kind of a field's value, with its bounds.
@@ -51,6 +51,8 @@ pub struct Field {
     pub column: &'static str,
     /// The field's description, for the OpenAPI document.
     pub about: &'static str,
+    /// Its German texts.
+    pub german: &'static German,
     /// The kind of its value.
     pub kind: Kind,
     /// Whether it may be empty.
@@ -68,6 +70,7 @@ impl Field {
         index: usize,
         column: &'static str,
         about: &'static str,
+        german: &'static German,
         access: Access,
     ) -> Self {
         let name = match access.named {
@@ -79,7 +82,7 @@ impl Field {
             Some(other) => other,
             None => column,
         };
-        Self { column, about, kind: T::KIND, nullable, access, wire, record: R::TYPE_NAME, index }
+        Self { column, about, german, kind: T::KIND, nullable, access, wire, record: R::TYPE_NAME, index }
     }
 
     /// Its index among the fields of its record.

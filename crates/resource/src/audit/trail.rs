@@ -41,38 +41,55 @@ record! {
     /// An entry of the audit trail: one change, signed.
     pub struct AuditTrail {
         /// The number of the entry, unique and roughly ascending.
+        #[de(_, "Die Nummer des Eintrags, eindeutig und ungefähr aufsteigend.")]
         id: i64 = KEY.stored_as("rid"),
         /// When the change took place.
+        #[de("Wann")]
         timestamp: Timestamp = SHOWN,
         /// The actor of the change: the id of a client app or user. Null for the server's own jobs.
+        #[de("Veranlasst von")]
         user: Option<Name> = SHOWN.stored_as("actor").like("0192f0c1-2b3a-7c4d-8e5f-6a7b8c9d0e1f"),
         /// The resource that was changed.
+        #[de("Bereich")]
         area: Name = SHOWN.like("User"),
         /// The key of the changed object. The parts of a composite key are joined by `|`.
+        #[de("Schlüssel des Eintrags")]
         primary_key: Name = SHOWN.like("0192f0c1-2b3a-7c4d-8e5f-6a7b8c9d0e1f"),
         /// The kind of entry.
+        #[de("Kategorie")]
         category: EntryCategory = SHOWN,
         /// Added, Modified or Deleted.
+        #[de("Vorgang")]
         action: EntryAction = SHOWN,
         /// The store in which the change took place.
+        #[de("Quelle")]
         data_source: Name = SHOWN.like("default"),
         /// The person to whom the contents belong. The contents are deleted with the person. Null if they belong to nobody.
+        #[de("Person")]
         person: Option<Uuid> = SHOWN,
         /// The state before the change, as canonical JSON (RFC 8785).
+        #[de("Vorher")]
         original_content: Option<ShortText> = SHOWN.sealed(Sealing::Person),
         /// The state after the change, as canonical JSON (RFC 8785).
+        #[de("Nachher")]
         current_content: Option<ShortText> = SHOWN.sealed(Sealing::Person),
         /// The salt of the digest of the state before the change.
+        #[de("Salz vorher")]
         original_salt: Option<Bytes> = SHOWN.sealed(Sealing::Person),
         /// The salt of the digest of the state after the change.
+        #[de("Salz nachher")]
         current_salt: Option<Bytes> = SHOWN.sealed(Sealing::Person),
         /// SHA-256 over the salt and the state before the change.
+        #[de("Prüfsumme vorher")]
         original_digest: Option<Digest> = SHOWN,
         /// SHA-256 over the salt and the state after the change.
+        #[de("Prüfsumme nachher")]
         current_digest: Option<Digest> = SHOWN,
         /// The signature over the entry's canonical form.
+        #[de("Signatur")]
         signature: Bytes = SHOWN,
         /// The public key that verifies the signature: a DER `SubjectPublicKeyInfo`.
+        #[de("Öffentlicher Schlüssel")]
         signature_public_key_info: Bytes = SHOWN,
     }
 }

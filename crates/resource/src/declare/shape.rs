@@ -3,8 +3,8 @@
 use std::sync::OnceLock;
 
 use chancery_record::{
-    Column, Draft, Field, FieldErrors, FieldOf, FieldType, Form, Json, Kind, Others, Record, Value, parse_id,
-    read_draft,
+    Column, Draft, Field, FieldErrors, FieldOf, FieldType, Form, GermanNames, Json, Kind, Others, Record,
+    Value, parse_id, read_draft,
 };
 
 use crate::{
@@ -79,6 +79,8 @@ pub struct Shape {
     pub about: &'static str,
     /// Its table.
     pub table: &'static str,
+    /// Its German names and description, for the console.
+    pub german: Option<GermanNames>,
     /// Its fields.
     pub fields: &'static [Field],
     /// The name of the record of the fields.
@@ -114,6 +116,7 @@ impl Shape {
         Self {
             name,
             about: R::ABOUT,
+            german: R::GERMAN,
             table,
             fields: R::FIELDS,
             record: R::TYPE_NAME,

@@ -2,6 +2,8 @@
 
 use std::sync::LazyLock;
 
+use chancery_record::German;
+
 use super::{FactorOption, Form, ProviderOption, TenantOption, UserStoreOption};
 
 /// The owner of an option.
@@ -39,11 +41,19 @@ pub struct Entry {
     /// Whether it has no influence on who signs in, by which proof, or where links and codes go. Other options
     /// may be changed only by administrators whose rights cover everyone who signs in by the owner.
     pub open: bool,
+    /// Its German texts.
+    pub german: &'static German,
 }
 
 impl Entry {
-    pub(super) const fn new(owner: Owner, name: &'static str, default: &'static str, form: Form) -> Self {
-        Self { owner, name, default, form, mandatory: false, secret: false, open: false }
+    pub(super) const fn new(
+        owner: Owner,
+        name: &'static str,
+        default: &'static str,
+        form: Form,
+        german: &'static German,
+    ) -> Self {
+        Self { owner, name, default, form, mandatory: false, secret: false, open: false, german }
     }
 
     pub(super) const fn mandatory(self) -> Self {

@@ -136,7 +136,7 @@ macro_rules! options {
         $(#[$about:meta])*
         $family:ident
         $(for $owners:tt {
-            $($option:ident: $kind:ident $(($($bound:expr),+))? = $name:literal or $default:literal $(, $mark:ident)*;)+
+            $($(#[de($($german:tt)+)])? $option:ident: $kind:ident $(($($bound:expr),+))? = $name:literal or $default:literal $(, $mark:ident)*;)+
         })+
     ) => {
         $(#[$about])*
@@ -152,6 +152,7 @@ macro_rules! options {
                         $name,
                         $default,
                         $kind::form($($($bound),+)?),
+                        &chancery_record::german!($($($german)+)?),
                     )
                     $(.$mark())*,
                 );

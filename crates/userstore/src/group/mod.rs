@@ -19,12 +19,14 @@ use crate::{
 
 record! {
     /// A named set of users and of other groups.
+    #[de("Gruppe", "Gruppen", "Eine benannte Menge von Benutzern und anderen Gruppen.")]
     pub struct Group {
         /// The user store that the group is in.
         instance_id: InstanceId = SCOPE,
         /// The group.
         id: GroupId = KEY,
         /// Its name, unique in the store without regard to case.
+        #[de(_, "Der Name, eindeutig im Speicher; Groß- und Kleinschreibung zählt nicht.")]
         name: GroupName = OPEN.folded(),
         /// Whose SCIM tokens made the group: the first of their line.
         scim_owner: Option<Uuid> = HIDDEN.audited(),

@@ -7,12 +7,15 @@ use crate::{GroupId, InstanceId, group::GROUP};
 
 record! {
     /// A key and value entry of a group.
+    #[de("Eintrag einer Gruppe", "Einträge von Gruppen")]
     pub struct GroupMetadata {
         /// The user store that the group is in.
         instance_id: InstanceId = SCOPE,
         /// The group.
+        #[de("Gruppe")]
         group_id: GroupId = OWNER,
         /// The key of the entry, unique in the group. It is case-sensitive.
+        #[de(_, "Der Schlüssel des Eintrags, eindeutig in der Gruppe. Groß- und Kleinschreibung wird unterschieden.")]
         key: Key = KEY,
         /// Its value.
         value: Option<EntryValue> = OPEN,

@@ -45,6 +45,7 @@ choice_types! {
 
 record! {
     /// A temporary access pass. Its value was returned when it was created, and is not stored.
+    #[de("Zugangspass", "Zugangspässe", "Ein Zugangspass. Sein Wert wurde beim Anlegen gezeigt und ist nicht gespeichert.")]
     pub struct TemporaryAccessPass {
         /// The temporary access pass.
         id: PassId = KEY,
@@ -63,6 +64,7 @@ record! {
         /// When it was last used.
         used_on: Option<Timestamp> = SHOWN,
         /// The actor that created the pass.
+        #[de("Angelegt von")]
         created_by_actor_id: Option<Uuid> = SHOWN,
         /// What is stored of its value.
         digest: Bytes = HIDDEN,
@@ -86,10 +88,16 @@ record! {
         /// The user.
         user_id: UserId = OPEN,
         /// Time from which the pass is valid. Without it, the pass is valid from now on.
+        #[de(_, "Zeitpunkt, ab dem der Zugangspass gilt. Ohne Angabe gilt er ab sofort.")]
         valid_from: Option<Timestamp> = OPEN,
         /// Lifetime in minutes. Without it, the store's option TemporaryAccessPassDefaultLifetime applies.
+        #[de(_, "Gültigkeitsdauer in Minuten. Ohne Angabe gilt die Einstellung TemporaryAccessPassDefaultLifetime des Speichers.")]
         lifetime_minutes: Option<i64> = OPEN,
         /// Whether the pass can be used only once. If missing, the option TemporaryAccessPassOneTimeUse of the store applies.
+        #[de(
+            _,
+            "Ob der Pass nur einmal verwendet werden kann. Fehlt die Angabe, gilt die Einstellung TemporaryAccessPassOneTimeUse des Speichers."
+        )]
         is_one_time_use: Option<bool> = OPEN,
     }
 }
@@ -115,8 +123,10 @@ record! {
         /// The user.
         user_id: UserId = SHOWN,
         /// The temporary access pass.
+        #[de("Zugangspass")]
         temporary_access_pass_id: PassId = SHOWN,
         /// The date and time.
+        #[de("Eingelöst am")]
         redeemed_on: Timestamp = SHOWN,
     }
 }

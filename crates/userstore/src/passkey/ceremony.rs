@@ -36,6 +36,7 @@ record! {
     /// The user to authenticate.
     pub struct StartAuthentication {
         /// The login name. Without it, any user with a passkey on the device can authenticate.
+        #[de(_, "Der Anmeldename. Ohne Angabe kann sich jeder Benutzer authentifizieren, der auf dem Gerät einen Passkey hat.")]
         login_name: Option<Name> = OPEN.like("ada"),
     }
 }
@@ -48,6 +49,7 @@ record! {
         /// The passkey.
         credential_id: PasskeyId = SHOWN,
         /// The date and time.
+        #[de("Nachgewiesen am")]
         authenticated_on: Timestamp = SHOWN,
     }
 }

@@ -53,20 +53,25 @@ choice_types! {
 
 record! {
     /// A security event in connection with a user's passkeys.
+    #[de("Sicherheitsereignis", "Sicherheitsereignisse", "Ein Sicherheitsereignis im Zusammenhang mit den Passkeys eines Benutzers.")]
     pub struct PasskeySecurityEvent {
         /// The id of the event.
+        #[de(_, "Die Kennung des Ereignisses.")]
         id: EventId = KEY,
         /// The user.
         user_id: UserId = FIXED,
         /// The type of the event.
+        #[de("Ereignis")]
         event_type: EventType = SHOWN,
         /// The date and time.
         occurred_on: Timestamp = SHOWN,
         /// The actor: the id of a client app or user.
+        #[de("Veranlasst von")]
         actor_id: Option<Uuid> = SHOWN,
         /// The passkey that the event concerns.
         credential_id: Option<Uuid> = SHOWN,
         /// Further details as human-readable text.
+        #[de("Einzelheiten")]
         details: Option<ShortText> = SHOWN,
     }
 }

@@ -45,6 +45,7 @@ id_types! {
 
 record! {
     /// A passkey: a key pair of a user. An authenticator stores the private key.
+    #[de("Passkey", "Passkeys")]
     pub struct PasskeyCredential {
         /// The passkey.
         id: PasskeyId = KEY,
@@ -53,8 +54,10 @@ record! {
         /// The name.
         name: Name = SHOWN,
         /// The credential id of the passkey, base64.
+        #[de("Kennung des Passkeys")]
         credential_id_base64: Bytes = SHOWN.stored_as("credential_id"),
         /// The model of the authenticator.
+        #[de("Modell des Authentikators")]
         aaguid_hex: Digest = SHOWN.stored_as("aaguid"),
         /// When it was registered.
         created_on: Timestamp = SHOWN,
@@ -63,8 +66,10 @@ record! {
         /// The user store that the user is in.
         instance_id: InstanceId = SCOPE,
         /// Whether the passkey can be copied to other devices.
+        #[de("Kann kopiert werden")]
         is_backup_eligible: bool = SHOWN,
         /// Whether the passkey was copied to other devices.
+        #[de("Auf andere Geräte kopiert")]
         is_backed_up: bool = SHOWN,
         /// Who registered it, if that was not the user.
         set_by: Option<Uuid> = HIDDEN,

@@ -54,8 +54,14 @@ choice_types! {
 record! {
     /// The recovery of a user's access: requested by one administrator, approved by another, completed or
     /// cancelled within a day.
+    #[de(
+        "Wiederherstellung",
+        "Wiederherstellungen",
+        "Die Wiederherstellung eines Zugangs: von einem beantragt, von einem anderen genehmigt, binnen eines Tages abgeschlossen oder abgebrochen."
+    )]
     pub struct RecoveryTransaction {
         /// The id of the recovery transaction.
+        #[de(_, "Die Kennung der Wiederherstellung.")]
         id: RecoveryId = KEY,
         /// The user.
         user_id: UserId = FIXED,
@@ -70,10 +76,12 @@ record! {
         /// Time until which the recovery can be completed.
         expires_on: Timestamp = SHOWN,
         /// When it was completed.
+        #[de("Abgeschlossen am")]
         completed_on: Option<Timestamp> = SHOWN,
         /// The actor who requested it.
         requested_by_actor_id: Option<Uuid> = SHOWN,
         /// The actor that approved the recovery.
+        #[de("Genehmigt von")]
         approved_by_actor_id: Option<Uuid> = SHOWN,
         /// The user while the transaction is open.
         open_user_id: Option<Uuid> = HIDDEN,
@@ -97,6 +105,7 @@ record! {
         /// The user.
         user_id: UserId = OPEN,
         /// The method by which the user proves their identity, e.g. `IdentityDocument` or `SecurityContact`.
+        #[de(_, "Die Methode, mit der der Benutzer seine Identität nachweist, z. B. `IdentityDocument` oder `SecurityContact`.")]
         method: Name = OPEN.like("IdentityDocument"),
         /// Why access was lost.
         reason: ShortText = OPEN,

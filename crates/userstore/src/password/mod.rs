@@ -61,6 +61,7 @@ record! {
     /// A new password, with the old one as proof.
     pub struct ChangePassword {
         /// The current password.
+        #[de("Aktuelles Kennwort")]
         old_password: Password = OPEN,
         /// The new password.
         new_password: Password = OPEN,

@@ -97,30 +97,41 @@ list_type!(
 
 record! {
     /// A token with which a directory provisions users and groups (SCIM).
+    #[de("SCIM-Token", "SCIM-Token", "Ein Token, mit dem ein Verzeichnis Benutzer und Gruppen anlegt und pflegt (SCIM).")]
     pub struct ScimToken {
         /// The user store.
         instance_id: InstanceId = SCOPE,
         /// The id of the token. The audit trail records changes by the token under this id.
+        #[de(_, "Die ID des Tokens. Der Prüfpfad verzeichnet Änderungen durch den Token unter dieser ID.")]
         id: ScimTokenId = KEY,
         /// Its name.
         name: Name = OPEN,
         /// The token. It is returned when it is created and never again.
+        #[de(_, "Der Token. Er wird beim Anlegen gezeigt und danach nie wieder.")]
         token: Option<ShortText> = SHOWN.unstored(),
         /// The first twelve characters of the token.
+        #[de("Beginnt mit", "Die ersten zwölf Zeichen des Tokens.")]
         hint: ShortText = SHOWN.or(DefaultValue::Text("")),
         /// The rights of the token.
+        #[de("Rechte", "Die Rechte des Tokens.")]
         rights: ScimRights = OPEN.or(DefaultValue::Text(r#"["Read","WriteUsers","WriteGroups","Delete"]"#)),
         /// The users and groups that the token can access: those created by tokens of its lineage, or all.
+        #[de("Reichweite", "Die Benutzer und Gruppen, auf die der Token zugreifen kann: die von Token seiner Linie angelegten oder alle.")]
         reach: ScimReach = FIXED.or(DefaultValue::Text("Owned")),
         /// The token that this token succeeds. This token can access the same users and groups.
+        #[de("Nachfolger von", "Der Token, dem dieser Token nachfolgt. Dieser Token kann auf dieselben Benutzer und Gruppen zugreifen.")]
         successor_of: Option<ScimTokenId> = FIXED,
         /// Whether e-mail addresses that the token writes count as confirmed.
+        #[de("Adressen gelten als bestätigt", "Ob E-Mail-Adressen, die der Token schreibt, als bestätigt gelten.")]
         confirms_email: bool = OPEN.or(DefaultValue::Bool(false)),
         /// The networks in which the token is valid. If empty, it is valid in all networks.
+        #[de("Netze", "Die Netze, in denen der Token gilt. Ohne Angabe gilt er in allen Netzen.")]
         networks: ScimNetworks = OPEN.or(DefaultValue::Text("[]")),
         /// Time at which the token expires, at most two years from now. Without it, the token expires in one year.
+        #[de(_, "Zeitpunkt, zu dem der Token abläuft, spätestens in zwei Jahren. Ohne Angabe läuft er in einem Jahr ab.")]
         expires_on: Option<Timestamp> = OPEN,
         /// Whether the token is active.
+        #[de(_, "Ob der Token aktiv ist.")]
         is_active: bool = OPEN.or(DefaultValue::Bool(true)),
         /// Since when the token cannot write, because it deactivated or deleted too many users within an hour.
         stopped_on: Option<Timestamp> = SHOWN,

@@ -32,8 +32,10 @@ choice_types! {
 
 record! {
     /// A contact address at which a user can prove their identity.
+    #[de("Sicherheitskontakt", "Sicherheitskontakte")]
     pub struct SecurityContact {
         /// The id of the security contact.
+        #[de(_, "Die Kennung des Sicherheitskontakts.")]
         id: ContactId = KEY,
         /// The user.
         user_id: UserId = OWNER,
@@ -42,8 +44,10 @@ record! {
         /// The e-mail address or telephone number.
         value: Name = FIXED.folded(),
         /// Whether the user has proved to own the contact.
+        #[de("Bestätigt")]
         is_verified: bool = SHOWN.or(DefaultValue::Bool(false)),
         /// The date and time.
+        #[de("Bestätigt am")]
         verified_on: Option<Timestamp> = SHOWN,
         /// When it was created.
         created_on: Option<Timestamp> = SHOWN,
@@ -68,6 +72,7 @@ record! {
     /// The verification code that was sent.
     pub struct ContactCode {
         /// The code.
+        #[de("Code")]
         code: ShortText = OPEN,
     }
 }

@@ -41,6 +41,7 @@ const FALSE: DefaultValue = DefaultValue::Bool(false);
 
 record! {
     /// A user of a user store: a person who signs in.
+    #[de("Benutzer", "Benutzer", "Ein Benutzer eines Benutzerspeichers: eine Person, die sich anmeldet.")]
     pub struct User {
         /// The user store that the user is in.
         instance_id: InstanceId = SCOPE,
@@ -49,6 +50,10 @@ record! {
         /// The user's identifier in a system that users are synchronized from.
         external_unique_identifier: Option<Name> = SHOWN,
         /// The name with which the user signs in. It is unique in the store and case-insensitive.
+        #[de(
+            _,
+            "Der Name, mit dem sich der Benutzer anmeldet. Er ist im Speicher eindeutig, Groß- und Kleinschreibung wird nicht unterschieden."
+        )]
         login_name: LoginName = OPEN.folded(),
         /// Given name.
         first_name: Option<Name> = OPEN.folded(),
@@ -57,54 +62,81 @@ record! {
         /// E-mail address.
         email_address: Option<Email> = OPEN.folded(),
         /// Whether the e-mail address is confirmed to belong to the user. A new address without this field is not confirmed.
+        #[de(
+            "E-Mail-Adresse bestätigt",
+            "Ob bestätigt ist, dass die E-Mail-Adresse dem Benutzer gehört. Eine neue Adresse ohne diese Angabe ist nicht bestätigt."
+        )]
         email_address_confirmed: bool = OPEN.or(FALSE),
         /// Telephone number.
+        #[de("Telefonnummer")]
         phone_number: Option<Phone> = OPEN,
         /// Whether the telephone number is confirmed to belong to the user. A new number without this field is not confirmed.
+        #[de(
+            "Telefonnummer bestätigt",
+            "Ob bestätigt ist, dass die Telefonnummer dem Benutzer gehört. Eine neue Nummer ohne diese Angabe ist nicht bestätigt."
+        )]
         phone_number_confirmed: bool = OPEN.or(FALSE),
         /// Middle name.
+        #[de("Weiterer Vorname")]
         middle_name: Option<Name> = OPEN,
         /// Nickname.
+        #[de("Spitzname")]
         nickname: Option<Name> = OPEN,
         /// Address of the user's profile page.
+        #[de("Profilseite", "Adresse der Profilseite des Benutzers.")]
         profile: Option<PersonalUrl> = OPEN,
         /// Address of a picture of the user.
+        #[de(_, "Adresse eines Bildes des Benutzers.")]
         picture: Option<PersonalUrl> = OPEN,
         /// Address of the user's web site.
+        #[de("Website", "Adresse der Website des Benutzers.")]
         website: Option<PersonalUrl> = OPEN,
         /// Gender, in the user's own words.
+        #[de("Geschlecht", "Geschlecht, in den eigenen Worten des Benutzers.")]
         gender: Option<Gender> = OPEN,
         /// Day of birth.
+        #[de("Geburtstag")]
         birthdate: Option<Birthdate> = OPEN,
         /// Time zone.
+        #[de("Zeitzone")]
         zoneinfo: Option<Zone> = OPEN,
         /// Language.
+        #[de("Sprache")]
         locale: Option<Locale> = OPEN,
         /// Time from which the user may sign in.
+        #[de("Gültig ab", "Zeitpunkt, ab dem sich der Benutzer anmelden darf.")]
         user_valid_from: Option<Timestamp> = OPEN,
         /// Time until which the user may sign in.
+        #[de("Gültig bis", "Zeitpunkt, bis zu dem sich der Benutzer anmelden darf.")]
         user_valid_to: Option<Timestamp> = OPEN,
         /// Whether the user may sign in at all.
         is_user_active: bool = OPEN.or(TRUE),
         /// Whether failed sign-ins can lock the user.
+        #[de("Fehlversuche können sperren", "Ob misslungene Anmeldungen den Benutzer sperren können.")]
         is_user_lock_enabled: bool = OPEN.or(TRUE),
         /// Whether the user is locked until unlocked by an administrator.
         is_user_locked: bool = SHOWN.or(FALSE),
         /// The number of failed sign-ins that count towards the permanent lock.
+        #[de("Fehlversuche")]
         failed_user_login_attempts: i64 = SHOWN.or(DefaultValue::Int(0)),
         /// The number of failed sign-ins that count towards the temporary lock.
+        #[de("Fehlversuche seit der letzten Sperre")]
         failed_temporary_lock_attempts: i64 = SHOWN.or(DefaultValue::Int(0)),
         /// Time until which the user is locked.
         locked_until: Option<Timestamp> = SHOWN,
         /// Whether the password never expires.
+        #[de("Kennwort läuft nie ab", "Ob das Kennwort nie abläuft.")]
         password_never_expires: bool = OPEN.or(FALSE),
         /// Whether an expired password can still be used to set a new one.
+        #[de("Darf abgelaufenes Kennwort ändern", "Ob mit einem abgelaufenen Kennwort noch ein neues gesetzt werden kann.")]
         can_change_password_on_expiration: bool = OPEN.or(TRUE),
         /// When the password expires.
         password_expiration: Option<Timestamp> = OPEN,
         /// Whether the password is the initial one.
+        #[de("Initiales Kennwort")]
         is_initial_password: bool = SHOWN.or(FALSE),
         /// Whether the user must set a new password.
+        #[de("Kennwortänderung erforderlich")]
         is_password_change_required: bool = SHOWN.or(FALSE),
         /// Since when the user waits to be deleted.
         quarantined_on: Option<Timestamp> = HIDDEN,

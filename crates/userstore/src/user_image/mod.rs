@@ -18,16 +18,21 @@ id_types! {
 
 record! {
     /// The properties of a user's image. The image itself is at `image/content`.
+    #[de("Bild eines Benutzers", "Bilder von Benutzern")]
     pub struct UserImage {
         /// The id of the image.
+        #[de(_, "Die Kennung des Bildes.")]
         id: ImageId = KEY,
         /// The user.
         user_id: UserId = OWNER,
         /// Its media type.
+        #[de("Medientyp")]
         content_type: Name = SHOWN.like("image/png"),
         /// The size of the stored image in bytes.
+        #[de("Größe in Byte")]
         size_bytes: i64 = SHOWN,
         /// The SHA-256 hash over the bytes of the image.
+        #[de("SHA-256")]
         sha256: Digest = SHOWN,
         /// Concurrency token. It changes with every new image.
         concurrency_token: Token = SHOWN,

@@ -7,12 +7,14 @@ use crate::{InstanceId, UserId, user::USER};
 
 record! {
     /// A key and value entry of a user.
+    #[de("Eintrag eines Benutzers", "Einträge von Benutzern")]
     pub struct UserProfile {
         /// The user store that the user is in.
         instance_id: InstanceId = SCOPE,
         /// The user.
         user_id: UserId = OWNER,
         /// The key of the entry, unique for the user and case-sensitive.
+        #[de(_, "Der Schlüssel des Eintrags, eindeutig für den Benutzer. Groß- und Kleinschreibung wird unterschieden.")]
         key: Key = KEY,
         /// Its value.
         value: Option<EntryValue> = OPEN,

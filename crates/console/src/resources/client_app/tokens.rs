@@ -12,7 +12,6 @@ use serde_json::{Value, json};
 
 use crate::{
     pages::{
-        act::fields,
         form::{at, error_at, errors, is_of_form, status_of},
         item::read,
         reference,
@@ -72,7 +71,7 @@ pub async fn run(
 ) -> Result<Response<AnswerBody>, Problem> {
     let op = visit.require(operation())?;
     let app = read(visit, resource, key).await?;
-    let body = Value::Object(filled(fields(op).into_iter(), &visit.form));
+    let body = Value::Object(filled(directory::body_fields(op).into_iter(), &visit.form));
     let mut input = Input::of(op, vec![key.to_owned()]);
     input.body = Some(body.clone());
     match visit.perform(input).await {
@@ -219,7 +218,7 @@ async fn page(
     let words = visit.words;
     let op = visit.require(operation())?;
     let (mut first, mut others) = (Vec::new(), Vec::new());
-    for field in fields(op) {
+    for field in directory::body_fields(op) {
         let rendered = preview_field(visit, field, values, problem).await?;
         if FIRST.contains(&field.wire()) { first.push(rendered) } else { others.push(rendered) }
     }

@@ -30,6 +30,7 @@ record! {
     /// The response of an identity provider to a trial.
     struct IdpInstanceTrialAnswer {
         /// The query string of the address to which the identity provider redirected, unchanged.
+        #[de("Suche", "Die Query der Adresse, zu der der Identitätsanbieter weitergeleitet hat, unverändert.")]
         query: JsonText = OPEN.like("code=b25l&state=dHdv"),
     }
 }

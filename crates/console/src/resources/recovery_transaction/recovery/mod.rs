@@ -11,7 +11,6 @@ use serde_json::{Value, json};
 
 use crate::{
     pages::{
-        act::fields,
         form::{error_at, errors, fresh_key, is_of_form},
         list::{cursor_of, with},
         reference::rows_of,
@@ -145,7 +144,7 @@ fn form(
     problem: Option<&Problem>,
 ) -> Result<Response<AnswerBody>, Problem> {
     let words = visit.words;
-    let fields = fields(op).into_iter().map(|field| {
+    let fields = directory::body_fields(op).into_iter().map(|field| {
         let error = error_at(problem, field.wire());
         let is_person = field.wire() == "userId";
         let search = is_person.then(|| "/console/find?in=User".to_owned());
@@ -187,7 +186,7 @@ fn form(
 /// Any problem that the form cannot display.
 pub async fn start(visit: &Visit<'_>) -> Result<Response<AnswerBody>, Problem> {
     let op = allowed(visit, operation_name!("StartRecovery"))?;
-    let body = Value::Object(filled(fields(op).into_iter(), &visit.form));
+    let body = Value::Object(filled(directory::body_fields(op).into_iter(), &visit.form));
     let mut input = Input::of(op, Vec::new());
     input.body = Some(body.clone());
     input.key = sent(&visit.form, "key").map(str::to_owned);

@@ -4,6 +4,7 @@
 //! This crate does no I/O and knows neither HTTP nor SQL.
 
 mod access;
+mod constant;
 mod draft;
 mod errors;
 mod field;
@@ -24,6 +25,7 @@ mod write;
 pub use access::{
     Access, Column, DERIVED, DefaultValue, FIXED, HIDDEN, KEY, OPEN, OWNER, SCOPE, SHOWN, Sealing,
 };
+pub use constant::{ends_with, is_same_text};
 pub use draft::{Draft, Form, Others, Provided, read_draft, value_after_put, violation_of};
 pub use errors::{FieldError, FieldErrors, MAX_ERRORS, pointer, shortened};
 pub use field::{

@@ -7,7 +7,7 @@ use uuid::Uuid;
 
 use crate::{
     Access, Column, DefaultValue, FieldType, German, ListRule, Mismatch, PairsRule, Record, Value,
-    text::TextRule, value::Encoding,
+    is_same_text, text::TextRule, value::Encoding,
 };
 
 /// The kind of a field's value, with its bounds.
@@ -92,7 +92,7 @@ impl Field {
 
     /// Whether it belongs to the record of this name (see [`Record::TYPE_NAME`]).
     pub const fn is_of(&self, record: &str) -> bool {
-        is_same(self.record.as_bytes(), record.as_bytes())
+        is_same_text(self.record, record)
     }
 
     /// Whether this is the same field, perhaps with another kind, access or wire name.
@@ -173,15 +173,6 @@ impl Field {
     /// Converts a value of a row back into the field's type. Called by [`record!`](crate::record).
     pub fn take<T: FieldType>(column: &'static str, value: Option<Value>) -> Result<T, Mismatch> {
         T::from_value(value.unwrap_or(Value::Null)).map_err(|_| Mismatch(column))
-    }
-}
-
-/// Whether two texts are equal, at compile time.
-const fn is_same(one: &[u8], other: &[u8]) -> bool {
-    match (one.split_first(), other.split_first()) {
-        (Some((first, one)), Some((second, other))) => *first == *second && is_same(one, other),
-        (None, None) => true,
-        _ => false,
     }
 }
 

@@ -1,6 +1,12 @@
 //! Names and types of events. One that `spec/events.tsv` lacks does not compile.
 
-const CATALOGUE: &[u8] = include_bytes!("../../../../spec/events.tsv");
+use chancery_record::{ends_with, is_same_text};
+
+const CATALOGUE: &str = include_str!("../../../../spec/events.tsv");
+/// The number of types: a line for each, below a heading.
+const COUNT: usize = lines() - 1;
+/// The types of the catalogue. A static is evaluated once, where a constant is evaluated by each crate that uses it.
+static TYPES: [&str; COUNT] = types();
 
 /// The last part of the type of a change's event, such as `password-reset` of `platform.userstore.user.password-reset`. The
 /// rest follows from the resource. [`event_name!`](crate::event_name) constructs it.
@@ -13,7 +19,7 @@ impl EventName {
     /// # Panics
     /// When no type of the catalogue ends with the name; that is a compile error.
     pub const fn declared(name: &'static str) -> Self {
-        assert!(is_in_catalogue(&[".", name, "\t"]), "spec/events.tsv has no event of this name");
+        assert!(has_name(name), "spec/events.tsv has no event of this name");
         Self(name)
     }
 
@@ -33,7 +39,7 @@ impl EventType {
     /// # Panics
     /// When the catalogue lacks the type; that is a compile error.
     pub const fn declared(name: &'static str) -> Self {
-        assert!(is_in_catalogue(&["\n", name, "\t"]), "spec/events.tsv has no event of this type");
+        assert!(has_type(name), "spec/events.tsv has no event of this type");
         Self(name)
     }
 
@@ -84,11 +90,10 @@ macro_rules! event_type {
     }};
 }
 
-/// Whether these texts stand in the catalogue, one after another.
-const fn is_in_catalogue(texts: &[&str]) -> bool {
-    let mut rest = CATALOGUE;
-    while let [_, more @ ..] = rest {
-        if begins_with(rest, texts) {
+const fn has_type(name: &str) -> bool {
+    let mut rest: &[&str] = &TYPES;
+    while let [known, more @ ..] = rest {
+        if is_same_text(known, name) {
             return true;
         }
         rest = more;
@@ -96,17 +101,47 @@ const fn is_in_catalogue(texts: &[&str]) -> bool {
     false
 }
 
-const fn begins_with(mut rest: &[u8], mut texts: &[&str]) -> bool {
-    while let [text, later @ ..] = texts {
-        let mut text = text.as_bytes();
-        while let [expected, end @ ..] = text {
-            rest = match rest {
-                [byte, more @ ..] if *byte == *expected => more,
-                _ => return false,
-            };
-            text = end;
+/// Whether the last part of a type, after a full stop, is this name.
+const fn has_name(name: &str) -> bool {
+    let mut rest: &[&str] = &TYPES;
+    while let [known, more @ ..] = rest {
+        if ends_with(known, name) && ends_with(known.split_at(known.len() - name.len()).0, ".") {
+            return true;
         }
-        texts = later;
+        rest = more;
     }
-    true
+    false
+}
+
+const fn lines() -> usize {
+    let (mut count, mut rest) = (0, CATALOGUE.as_bytes());
+    while let [byte, more @ ..] = rest {
+        count += (*byte == b'\n') as usize;
+        rest = more;
+    }
+    count
+}
+
+/// The first cell of each line below the heading.
+#[expect(clippy::indexing_slicing, reason = "in a constant: out of bounds does not compile")]
+const fn types() -> [&'static str; COUNT] {
+    let (mut types, mut count) = ([""; COUNT], 0);
+    let mut start = index_of(b'\n', 0) + 1;
+    while count < COUNT {
+        let at = index_of(b'\t', start);
+        types[count] = CATALOGUE.split_at(at).0.split_at(start).1;
+        count += 1;
+        start = index_of(b'\n', at) + 1;
+    }
+    types
+}
+
+/// Where a byte is in the catalogue, at the earliest at this place.
+#[expect(clippy::indexing_slicing, reason = "in a constant: out of bounds does not compile")]
+const fn index_of(byte: u8, from: usize) -> usize {
+    let mut at = from;
+    while CATALOGUE.as_bytes()[at] != byte {
+        at += 1;
+    }
+    at
 }

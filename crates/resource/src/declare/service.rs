@@ -1,5 +1,7 @@
 //! Services.
 
+use chancery_record::is_same_text;
+
 use crate::Op;
 
 /// A service: a list of operations under one base path, documented together.
@@ -31,7 +33,7 @@ impl Service {
         while let [list, others @ ..] = lists {
             let mut list: &[Op] = list;
             while let [op, rest @ ..] = list {
-                if is_same(op.name.as_bytes(), name.as_bytes()) {
+                if is_same_text(op.name, name) {
                     return true;
                 }
                 list = rest;
@@ -39,28 +41,5 @@ impl Service {
             lists = others;
         }
         false
-    }
-}
-
-/// Whether two texts are equal, at compile time.
-const fn is_same(mut one: &[u8], mut other: &[u8]) -> bool {
-    while let ([first, rest @ ..], [second, others @ ..]) = (one, other) {
-        if *first != *second {
-            return false;
-        }
-        (one, other) = (rest, others);
-    }
-    one.is_empty() && other.is_empty()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::is_same;
-
-    #[test]
-    fn texts_are_equal_as_a_whole() {
-        assert!(is_same(b"GetUser", b"GetUser") && is_same(b"", b""));
-        assert!(!is_same(b"GetUser", b"GetUsers") && !is_same(b"GetUsers", b"GetUser"));
-        assert!(!is_same(b"GetUser", b"SetUser"));
     }
 }

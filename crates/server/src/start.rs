@@ -2,6 +2,7 @@
 
 use std::{
     net::{Ipv4Addr, Ipv6Addr, SocketAddr},
+    pin::Pin,
     sync::{Arc, LazyLock, atomic::AtomicU32},
     time::Duration,
 };
@@ -51,6 +52,9 @@ pub fn figures() -> &'static [&'static [Figure]] {
     });
     &FIGURES
 }
+
+/// A server that runs, until it has stopped. In a box, because a program that starts a server would otherwise compile all of it again.
+pub type Running = Pin<Box<dyn Future<Output = Result<(), StartError>> + Send>>;
 
 /// A server that is listening and ready to serve.
 pub struct Server {
@@ -136,7 +140,11 @@ impl Server {
     ///
     /// # Errors
     /// The database serves newer programs alone: an upgrade has raised the floor of its schema above this one.
-    pub async fn run(self, stop: impl Future<Output = Duration> + Send) -> Result<(), StartError> {
+    pub fn run(self, stop: impl Future<Output = Duration> + Send + 'static) -> Running {
+        Box::pin(self.run_until(Box::pin(stop)))
+    }
+
+    async fn run_until(self, stop: Pin<Box<dyn Future<Output = Duration> + Send>>) -> Result<(), StartError> {
         let store = self.app.store.clone();
         let leases = Leases::new(&store, now, &self.public_url).of_era(self.app.context.master.era());
         let leases = Arc::new(leases);

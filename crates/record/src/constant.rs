@@ -1,7 +1,7 @@
 //! Comparison of texts in constants, where `==` is not available.
 
-/// Whether two texts are equal. The compiler interprets constants step by step, so texts of different lengths, and such as differ
-/// at their ends as names of one module do, are told apart in few steps.
+/// Whether two texts are equal. The compiler interprets constants step by step: it compares the lengths first, and then from the end,
+/// where the names of one module differ.
 #[must_use]
 pub const fn is_same_text(one: &str, other: &str) -> bool {
     one.len() == other.len() && ends_with(one, other)

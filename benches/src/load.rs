@@ -172,6 +172,7 @@ pub async fn drive<A: Actor>(target: &Target, plan: Plan, actors: Vec<A>) -> Res
         used: Usage {
             server: after.server.saturating_sub(before.server),
             database: after.database.saturating_sub(before.database),
+            generator: after.generator.saturating_sub(before.generator),
         },
         ..Outcome::default()
     };

@@ -60,14 +60,17 @@ pub struct Usage {
     pub server: Duration,
     /// The CPU time of the database on the same machine.
     pub database: Duration,
+    /// The CPU time of the generator of the load.
+    pub generator: Duration,
 }
 
 impl Target {
-    /// The CPU time that server and database have used so far.
+    /// The CPU time that server, database and the generator of the load have used so far.
     pub fn usage(&self) -> Usage {
         Usage {
             server: process::cpu(self.process),
             database: self.postmaster.map_or(Duration::ZERO, process::cpu_of_family),
+            generator: process::cpu(std::process::id()),
         }
     }
 

@@ -15,7 +15,12 @@ pub mod sign_in;
 pub mod start;
 pub mod update;
 
-use std::{path::PathBuf, time::Duration};
+use std::{
+    num::NonZero,
+    path::PathBuf,
+    thread,
+    time::{Duration, Instant},
+};
 
 use crate::{
     fault::{Result, fault},
@@ -124,4 +129,32 @@ pub fn load_figures(target: &Target, outcome: &Outcome) -> Figures {
 /// A maker that always writes the same request.
 pub fn always(request: Vec<u8>) -> Maker {
     std::sync::Arc::new(move |_, out| out.extend_from_slice(&request))
+}
+
+/// Runs an operation on this many threads that do nothing else; returns how often a second.
+async fn rate_alone(
+    threads: usize,
+    time: Duration,
+    operation: impl Fn() + Send + Sync + 'static,
+) -> Result<f64> {
+    let rate = tokio::task::spawn_blocking(move || {
+        let count_on_thread = || {
+            let (begin, mut count) = (Instant::now(), 0_u32);
+            while begin.elapsed() < time {
+                operation();
+                count += 1;
+            }
+            f64::from(count) / begin.elapsed().as_secs_f64()
+        };
+        thread::scope(|scope| {
+            let running: Vec<_> = (0..threads).map(|_| scope.spawn(count_on_thread)).collect();
+            running.into_iter().map(|thread| thread.join().unwrap_or(0.0)).sum()
+        })
+    });
+    Ok(rate.await?)
+}
+
+/// The number of processors.
+fn processors() -> usize {
+    thread::available_parallelism().map_or(1, NonZero::get)
 }

@@ -1,14 +1,11 @@
 //! Verifying passwords, and its effect on everybody else.
 
-use std::{
-    sync::Arc,
-    time::{Duration, Instant},
-};
+use std::{sync::Arc, time::Duration};
 
 use chancery_credential::hash::{Parameters, verify_unknown_user};
 use chancery_record::Secret;
 
-use super::{Bench, load_figures};
+use super::{Bench, load_figures, processors, rate_alone};
 use crate::{
     fault::{Result, fault},
     load::{self, Maker},
@@ -43,16 +40,10 @@ fn verification_maker(target: Target, users: u64) -> Maker {
     })
 }
 
-/// Verifies hashes on one thread that does nothing else; returns the verifications a second.
-fn hash_rate(time: Duration) -> f64 {
+/// Verifies hashes on all processors, which do nothing else; returns the verifications a second.
+async fn hash_rate(time: Duration) -> Result<f64> {
     let (password, parameters) = (Secret::new("not the password"), Parameters::default());
-    let begin = Instant::now();
-    let mut count = 0_u32;
-    while begin.elapsed() < time {
-        verify_unknown_user(&password, &parameters);
-        count += 1;
-    }
-    f64::from(count) / begin.elapsed().as_secs_f64()
+    rate_alone(processors(), time, move || verify_unknown_user(&password, &parameters)).await
 }
 
 /// Sets an option of the default store.
@@ -76,8 +67,7 @@ pub async fn run(bench: &mut Bench) -> Result<()> {
         }
     }
     for round in 0..bench.rounds {
-        let time = bench.time;
-        let rate = tokio::task::spawn_blocking(move || hash_rate(time)).await?;
+        let rate = hash_rate(bench.time).await?;
         bench.record(NAME, "hash alone", round, figures([("rate", rate)]));
         for target in bench.engines() {
             let engine = target.engine.name();
@@ -104,12 +94,12 @@ pub async fn run(bench: &mut Bench) -> Result<()> {
     Ok(())
 }
 
-/// The verifications a second that the processors could do beside readers: those of one thread, times the processors that the reads
-/// leave, by what each read costs the server and its database alone. What the generator of the load uses is not deducted.
+/// The verifications a second that the processors could do beside readers: those of all processors that only hash, times the share that
+/// the reads leave, by what each read costs the server, its database and the generator of the load while nothing is hashed.
 fn hash_rate_left(hash_rate: f64, read_rate: f64, alone: &load::Outcome) -> f64 {
-    let processors = std::thread::available_parallelism().map_or(1, std::num::NonZero::get) as f64;
-    let each = (alone.used.server + alone.used.database).as_secs_f64() / alone.latencies.total() as f64;
-    hash_rate * (processors - read_rate * each)
+    let used = alone.used.server + alone.used.database + alone.used.generator;
+    let each = used.as_secs_f64() / alone.latencies.total() as f64;
+    hash_rate * (1.0 - read_rate * each / processors() as f64)
 }
 
 fn ratio(one: &load::Outcome, other: &load::Outcome, per_mille: u64) -> f64 {

@@ -11,7 +11,7 @@ use base64::{Engine as _, prelude::BASE64_URL_SAFE_NO_PAD};
 use serde_json::Value;
 
 use super::{
-    Bench, ServerGroup, load, rate_alone,
+    Bench, ServerGroup, load,
     site::{App, Site, Slot},
 };
 use crate::{
@@ -21,6 +21,7 @@ use crate::{
     load::{ActOutcome, Actor, random},
     people::Random,
     results::figures,
+    workloads::rate_alone,
 };
 
 /// The workload's name, with an ID token by RS256 and an access token by ES256: the default of a server.

@@ -9,11 +9,7 @@ pub mod refresh;
 pub mod rules;
 mod site;
 
-use std::{
-    sync::Arc,
-    thread,
-    time::{Duration, Instant},
-};
+use std::sync::Arc;
 
 use futures_util::future::try_join_all;
 
@@ -148,27 +144,4 @@ async fn load_bare(
     let outcome = load::run(&bare, plan, &maker).await?;
     bench.record(workload, bare.engine.name(), round, load_figures(&bare, &outcome));
     Ok(())
-}
-
-/// Runs an operation on this many threads that do nothing else; returns how often a second.
-async fn rate_alone(
-    threads: usize,
-    time: Duration,
-    operation: impl Fn() + Send + Sync + 'static,
-) -> Result<f64> {
-    let rate = tokio::task::spawn_blocking(move || {
-        let count_on_thread = || {
-            let (begin, mut count) = (Instant::now(), 0_u32);
-            while begin.elapsed() < time {
-                operation();
-                count += 1;
-            }
-            f64::from(count) / begin.elapsed().as_secs_f64()
-        };
-        thread::scope(|scope| {
-            let running: Vec<_> = (0..threads).map(|_| scope.spawn(count_on_thread)).collect();
-            running.into_iter().map(|thread| thread.join().unwrap_or(0.0)).sum()
-        })
-    });
-    Ok(rate.await?)
 }

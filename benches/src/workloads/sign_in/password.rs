@@ -2,7 +2,7 @@
 //!
 //! Nobody is refused for too many attempts: each client has its own users, so that no user has two attempts at once, and
 //! the server's limit of wrong proofs from one address is high (`server.rs`). In force are the lockout, the limit itself,
-//! the lanes of the database, and that passwords are hashed on one processor less than there are.
+//! and the lanes of the database.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use chancery_credential::hash::{Parameters, hash, verify};
 use chancery_record::Secret;
 
 use super::{
-    Bench, ServerGroup, load, rate_alone,
+    Bench, ServerGroup, load,
     site::{Site, Slot},
 };
 use crate::{
@@ -20,6 +20,7 @@ use crate::{
     load::{ActOutcome, Actor, random},
     people::{self, Random},
     results::figures,
+    workloads::{processors, rate_alone},
 };
 
 /// The workload's name.
@@ -63,7 +64,7 @@ async fn hash_rate(bench: &Bench, threads: usize) -> Result<f64> {
 
 /// Runs on each server in turn. The bare hash runs before each round, on all processors, as in the server.
 pub async fn run(bench: &mut Bench, groups: &[ServerGroup]) -> Result<()> {
-    let processors = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+    let processors = processors();
     for round in 0..bench.rounds {
         let rate = hash_rate(bench, processors).await?;
         bench.record(NAME, "hash alone", round, figures([("rate", rate), ("threads", processors as f64)]));

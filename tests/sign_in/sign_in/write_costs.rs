@@ -20,6 +20,7 @@ use super::{
 use crate::{
     id,
     provider_trial::{allow_loopback, stub_provider::Behaviour},
+    until,
 };
 
 /// Repetitions of a step. The cheapest one counts, since jobs of the server commit, too.
@@ -52,6 +53,14 @@ async fn commits_and_rows(world: &World) -> (u64, BTreeMap<&'static str, i64>) {
     (world.app.store.figures().commits, rows)
 }
 
+/// Whether jobs have committed what follows from earlier steps: positions of events, and leaves of the audit tree.
+async fn jobs_are_done(world: &World) -> bool {
+    let pending = "SELECT (SELECT count(*) FROM event_pending) + (SELECT count(*) FROM audit_pending)";
+    let counting =
+        world.app.store.run("Test", Mode::Quick, None, |tx| tx.one(pending, &[], |row| row.int(0)));
+    counting.await.unwrap() == Some(0)
+}
+
 /// Commits and rows of the cheapest of several steps, each after a preparation that is not counted.
 async fn cost<T>(
     world: &World,
@@ -61,6 +70,7 @@ async fn cost<T>(
     let mut cheapest = (u64::MAX, Vec::new());
     for _ in 0..TIMES {
         let prepared = prepare().await;
+        until("the jobs are done", async || jobs_are_done(world).await).await;
         let before = commits_and_rows(world).await;
         step(prepared).await;
         let after = commits_and_rows(world).await;

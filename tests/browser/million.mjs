@@ -90,6 +90,20 @@ async function firstView(browser, state) {
   await context.close()
 }
 
+/** How long a whole page takes with a warm cache, from the request to the end of its load event. */
+async function whole(browser, state) {
+  const { context, page } = await tab(browser, state)
+  for (const [what, address] of [['the list', LIST], ['the overview', `${base}/console`]]) {
+    const times = []
+    for (let i = 0; i < 21; i++) {
+      await page.goto(address, { waitUntil: 'networkidle' })
+      times.push(await page.evaluate(() => performance.getEntriesByType('navigation')[0].duration))
+    }
+    tell(`the whole page, ${what}, 21 times`, spread(times))
+  }
+  await context.close()
+}
+
 async function find(browser, state, someone) {
   const { context, page } = await tab(browser, state)
   await page.goto(`${base}/console`, { waitUntil: 'networkidle' })
@@ -255,6 +269,7 @@ try {
   const state = await administrator(browser)
   const [someone] = await call('GET', `${administration}/User?count=1&sortBy=id&sortOrder=descending&filter=${encodeURIComponent('loginName ne "margaret"')}`, undefined, 200)
   await firstView(browser, state)
+  await whole(browser, state)
   await find(browser, state, someone)
   await typing(browser, state, someone)
   await answers(browser, state, someone)

@@ -7,6 +7,7 @@ use chancery_management::{
 use chancery_resource::{Permit, Problem, Shape};
 use chancery_userstore::{passkey::RECOVERY, user::USER};
 use chancery_web::{AnswerBody, Input};
+use futures_util::future::{try_join, try_join_all, try_join3};
 use http::Response;
 use serde_json::{Value, json};
 
@@ -31,8 +32,12 @@ pub async fn show(visit: &Visit<'_>) -> Result<Response<AnswerBody>, Problem> {
         .take(6)
         .map(|entry| json!({ "label": entry.label, "text": "", "href": entry.href, "icon": entry.icon }))
         .collect();
+    // together, because each part waits for the database
+    let parts =
+        try_join3(Box::pin(tiles(visit)), Box::pin(history::of_all(visit)), Box::pin(next_steps(visit)));
+    let (tiles, changes, steps) = parts.await?;
     let content = json!({
-        "greeting": greeting, "tiles": tiles(visit).await?, "changes": history::of_all(visit).await?, "steps": next_steps(visit).await?, "places": doors,
+        "greeting": greeting, "tiles": tiles, "changes": changes, "steps": steps, "places": doors,
     });
     visit.page(200, "overview.html", words.page("overview"), &content)
 }
@@ -51,25 +56,36 @@ async fn tiles(visit: &Visit<'_>) -> Result<Vec<Value>, Problem> {
         ("broken", &IDP_INSTANCE, "hasConfigurationError eq true".to_owned(), "bad"),
         ("refused_removal", &DIRECTORY_REFUSAL, String::new(), "warn"),
     ];
+    let counted = all.into_iter().map(|(key, shape, filter, tone)| {
+        Box::pin(async move { Ok(count(visit, shape, filter).await?.map(|count| (key, tone, shape, count))) })
+    });
+    let set_by_others = Box::pin(set_by_other::count(visit));
+    let (counted, set_by_others) = try_join(try_join_all(counted), set_by_others).await?;
     let mut tiles = Vec::new();
-    for (key, shape, filter, tone) in all {
+    for (key, tone, shape, count) in counted.into_iter().flatten() {
         let Some(resource) = directory::of_shape(shape) else { continue };
-        let Some(op) = visit.may(resource.list) else { continue };
-        let mut input = Input::of(op, Vec::new());
-        input.is_minimal = true;
-        input.query = vec![("count".to_owned(), MAX_COUNTED.to_string())];
-        if !filter.is_empty() {
-            input.query.push(("filter".to_owned(), filter));
-        }
-        let count = visit.perform(input).await?.rows().len();
         let href = tile_href(visit, resource, key);
         tiles.push(Tile { key, tone, count, is_exact: count < MAX_COUNTED, href: &href }.render(visit));
     }
-    if let Some((count, is_exact)) = Box::pin(set_by_other::count(visit)).await? {
+    if let Some((count, is_exact)) = set_by_others {
         let tile = Tile { key: "set_by_others", tone: "warn", count, is_exact, href: set_by_other::PATH };
         tiles.push(tile.render(visit));
     }
     Ok(tiles)
+}
+
+/// The number of rows that match a filter, at most [`MAX_COUNTED`]; `None` if the user may not list them.
+async fn count(visit: &Visit<'_>, shape: &Shape, filter: String) -> Result<Option<usize>, Problem> {
+    let Some(op) = visit.may(directory::of_shape(shape).and_then(|resource| resource.list)) else {
+        return Ok(None);
+    };
+    let mut input = Input::of(op, Vec::new());
+    input.is_minimal = true;
+    input.query = vec![("count".to_owned(), MAX_COUNTED.to_string())];
+    if !filter.is_empty() {
+        input.query.push(("filter".to_owned(), filter));
+    }
+    Ok(Some(visit.perform(input).await?.rows().len()))
 }
 
 /// A tile with a number.

@@ -1,7 +1,7 @@
 //! The German texts of a declaration, for the console. English ones are the readable form of its name, and its documentation.
 
-/// The German texts of a field or of an option.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+/// The German texts of a field.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct German {
     /// Its label. `None` where others of the same name have it, too: it is then in `crates/console/texts/de.toml`.
     pub label: Option<&'static str>,

@@ -72,7 +72,7 @@ fn declared_in_german() -> Vec<(&'static str, String, &'static str)> {
         }
     }
     for entry in CATALOGUE.iter() {
-        texts.extend(entry.german.label.map(|label| ("option", entry.name.to_owned(), label)));
+        texts.extend(entry.german.map(|label| ("option", entry.name.to_owned(), label)));
     }
     texts
 }

@@ -90,6 +90,7 @@ macro_rules! event_type {
     }};
 }
 
+/// Whether the catalogue has this type.
 const fn has_type(name: &str) -> bool {
     let mut rest: &[&str] = &TYPES;
     while let [known, more @ ..] = rest {

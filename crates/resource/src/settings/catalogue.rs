@@ -2,8 +2,6 @@
 
 use std::sync::LazyLock;
 
-use chancery_record::German;
-
 use super::{FactorOption, Form, ProviderOption, TenantOption, UserStoreOption};
 
 /// The owner of an option.
@@ -41,19 +39,17 @@ pub struct Entry {
     /// Whether it has no influence on who signs in, by which proof, or where links and codes go. Other options
     /// may be changed only by administrators whose rights cover everyone who signs in by the owner.
     pub open: bool,
-    /// Its German texts.
-    pub german: &'static German,
+    /// Its German label in the console. `None` where several options share it: it is then in `crates/console/texts/de.toml`.
+    pub german: Option<&'static str>,
 }
 
 impl Entry {
-    pub(super) const fn new(
-        owner: Owner,
-        name: &'static str,
-        default: &'static str,
-        form: Form,
-        german: &'static German,
-    ) -> Self {
-        Self { owner, name, default, form, mandatory: false, secret: false, open: false, german }
+    pub(super) const fn new(owner: Owner, name: &'static str, default: &'static str, form: Form) -> Self {
+        Self { owner, name, default, form, mandatory: false, secret: false, open: false, german: None }
+    }
+
+    pub(super) const fn german(self, label: &'static str) -> Self {
+        Self { german: Some(label), ..self }
     }
 
     pub(super) const fn mandatory(self) -> Self {

@@ -1,4 +1,4 @@
-//! The known options of the server. An option is a line, and the line before it its German label.
+//! The known options of the server. An option is a line, with its German label for the console before it, `#[de(..)]`.
 //!
 //! `for` names the owners that have the options of a block. A line has the handle by which code reads the
 //! option, the type of its value with its bounds, its name in the interface, its default, and its properties:
@@ -7,8 +7,6 @@
 //! - `open`: it has no influence on who signs in, by which proof, or where links and codes go. Other options
 //!   may be changed only by
 //!   administrators whose rights cover everyone who signs in by the owner.
-//!
-//! `#[de(..)]` is its German label in the console.
 
 use super::{Count, Flag, Form, List, Span, Text, setting::options};
 

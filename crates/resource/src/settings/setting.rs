@@ -136,7 +136,7 @@ macro_rules! options {
         $(#[$about:meta])*
         $family:ident
         $(for $owners:tt {
-            $($(#[de($($german:tt)+)])? $option:ident: $kind:ident $(($($bound:expr),+))? = $name:literal or $default:literal $(, $mark:ident)*;)+
+            $($(#[de($german:literal)])? $option:ident: $kind:ident $(($($bound:expr),+))? = $name:literal or $default:literal $(, $mark:ident)*;)+
         })+
     ) => {
         $(#[$about])*
@@ -152,9 +152,9 @@ macro_rules! options {
                         $name,
                         $default,
                         $kind::form($($($bound),+)?),
-                        &chancery_record::german!($($($german)+)?),
                     )
-                    $(.$mark())*,
+                    $(.$mark())*
+                    $(.german($german))?,
                 );
             )+)+
         }

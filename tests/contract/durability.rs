@@ -90,6 +90,10 @@ async fn the_write_ahead_log_is_checkpointed() {
     let users: Vec<_> = (0..1_000).map(|number| json!({ "loginName": format!("u{number}") })).collect();
     server.admin.post(&format!("{USERS}/batch"), json!(users)).await.expect(200);
     until("the file has grown", || async { size() > before }).await;
+    let log = || std::fs::metadata(database.folder().join("chancery.sqlite-wal")).unwrap().len();
+    until("the log of an idle server is empty", || async { log() == 0 }).await;
+    server.admin.post(USERS, json!({ "loginName": "ada" })).await.expect(201);
+    assert!(log() > 0);
 }
 
 /// An erased person is in no file of the database any more, while the server runs.

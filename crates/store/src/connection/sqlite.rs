@@ -18,6 +18,9 @@ use deadline::Deadline;
 
 use crate::{Error, Row};
 
+/// How long a statement waits for other connections.
+pub const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
+
 /// Limits of a connection's memory.
 #[derive(Clone, Copy)]
 pub struct ConnectionLimits {
@@ -53,7 +56,7 @@ impl Connection {
         // those of a small table would make it be scanned in full once it has grown
         raw.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
         raw.set_prepared_statement_cache_capacity(limits.statements);
-        raw.busy_timeout(Duration::from_secs(5))?;
+        raw.busy_timeout(BUSY_TIMEOUT)?;
         raw.pragma_update(None, "journal_mode", "WAL")?;
         raw.pragma_update(None, "synchronous", "FULL")?;
         raw.pragma_update(None, "foreign_keys", true)?;

@@ -1,4 +1,5 @@
-//! Background work of the writer: checkpoints while there are writes, and a check of the disk once a second.
+//! Background work of the writer: checkpoints while there are writes, an empty log once there are none, and a check of
+//! the disk once a second.
 
 use std::{
     path::PathBuf,
@@ -7,12 +8,20 @@ use std::{
 };
 
 use super::Counters;
-use crate::{Class, Error, Mode, connection::sqlite::Connection, job::Job, queue::Queue, raw};
+use crate::{
+    Class, Error, Mode,
+    connection::sqlite::{BUSY_TIMEOUT, Connection},
+    job::Job,
+    queue::Queue,
+    raw,
+};
 
 /// The pause between checkpoints while there are writes.
 const CHECKPOINT_PAUSE: Duration = Duration::from_millis(200);
-/// The interval of disk checks.
+/// The interval of disk checks. Without a write for as long, the log is emptied.
 const PERIOD: Duration = Duration::from_secs(1);
+/// A log that is no longer than this is left as it is, in bytes: the next writes need it.
+const SHORT_LOG: u64 = 1 << 20;
 
 /// Signals that there was a write, or that the store is closing.
 #[derive(Default)]
@@ -62,6 +71,7 @@ impl WriteSignal {
 pub struct Checkpointer {
     pub connection: Connection,
     pub path: PathBuf,
+    pub log: PathBuf,
     pub reserve: u64,
     pub counters: Arc<Counters>,
     pub queue: Arc<Queue>,
@@ -80,6 +90,8 @@ impl Checkpointer {
             if state.dirty {
                 // a passive checkpoint neither waits nor blocks others
                 self.checkpoint("PRAGMA wal_checkpoint(PASSIVE)");
+            } else if self.counters.log_bytes.load(Ordering::Relaxed) > SHORT_LOG {
+                self.empty_log();
             }
             if self.counters.has_erased.load(Ordering::Relaxed) {
                 self.request_truncation();
@@ -96,6 +108,15 @@ impl Checkpointer {
         if let Err(error) = self.connection.returning(pragma, &[], &mut |_| Ok(())) {
             tracing::warn!(%error, "checkpoint failed");
         }
+    }
+
+    /// Truncates the log, unless there is a reader or a writer: it waits for neither, as it would delay writes meanwhile.
+    fn empty_log(&self) {
+        let _ = self.connection.raw.busy_timeout(Duration::ZERO);
+        self.checkpoint("PRAGMA wal_checkpoint(TRUNCATE)");
+        let _ = self.connection.raw.busy_timeout(BUSY_TIMEOUT);
+        let left = std::fs::metadata(&self.log).map_or(0, |log| log.len());
+        self.counters.log_bytes.store(left, Ordering::Relaxed);
     }
 
     /// Lets the lane truncate the log by a write without changes.

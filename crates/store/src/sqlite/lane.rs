@@ -14,7 +14,7 @@ use super::{
 };
 use crate::{
     Class, Error, Settings, Tx,
-    connection::sqlite::Connection,
+    connection::sqlite::{BUSY_TIMEOUT, Connection},
     guard::spawn,
     job::Job,
     queue::{JobKind, Next, Queue, QueuedJob, WorkerKind},
@@ -46,13 +46,14 @@ pub fn start(
         counters: Arc::clone(counters),
         queue: Arc::clone(queue),
         signal: Arc::clone(&signal),
-        log,
+        log: log.clone(),
         log_bound: settings.log_bytes,
         retry_at: settings.log_bytes,
     };
     let checkpointer = Checkpointer {
         connection,
         path: path.to_owned(),
+        log,
         reserve: settings.disk_reserve,
         counters: Arc::clone(counters),
         queue: Arc::clone(queue),
@@ -219,7 +220,7 @@ impl Lane {
         }
         let _ = self.writer.raw.busy_timeout(CHECKPOINT_WAIT);
         let outcome = self.writer.returning("PRAGMA wal_checkpoint(TRUNCATE)", &[], &mut |_| Ok(()));
-        let _ = self.writer.raw.busy_timeout(Duration::from_secs(5));
+        let _ = self.writer.raw.busy_timeout(BUSY_TIMEOUT);
         let left = std::fs::metadata(&self.log).map_or(0, |log| log.len());
         if left == 0 {
             self.counters.has_erased.store(false, Ordering::Relaxed);

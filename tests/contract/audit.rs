@@ -8,11 +8,11 @@ use base64::{
     Engine as _,
     prelude::{BASE64_STANDARD, BASE64_URL_SAFE_NO_PAD},
 };
-use chancery_store::{Error, Mode};
+
 use chancery_testkit::{World, on_both_engines};
 use serde_json::{Value, json};
 
-use crate::id;
+use crate::{id, signing::texts};
 
 fn decoded(value: &Value) -> Vec<u8> {
     BASE64_STANDARD.decode(value.as_str().unwrap()).unwrap()
@@ -61,15 +61,7 @@ fn assert_sound(entry: &Value) {
 }
 
 async fn envelopes(world: &World) -> Vec<String> {
-    let rows = world.app.store.run("Test", Mode::Long, None, |tx| {
-        let mut rows = Vec::new();
-        tx.query("SELECT envelope FROM outbox_event ORDER BY id", &[], |row| {
-            rows.push(row.text(0)?.to_owned());
-            Ok(())
-        })?;
-        Ok::<_, Error>(rows)
-    });
-    rows.await.unwrap()
+    texts(world, "SELECT envelope FROM outbox_event ORDER BY id").await
 }
 
 async fn events(world: &World) -> Vec<Value> {

@@ -7,6 +7,7 @@ use std::sync::{
 
 use chancery::append_pending;
 use chancery_record::Timestamp;
+use chancery_resource::read_text;
 use chancery_store::{Error, Mode, Store};
 use chancery_testkit::{Engine, World, on_both_engines};
 use serde_json::{Value as Json, json};
@@ -72,7 +73,7 @@ async fn placed(world: &World) -> Vec<Json> {
         let mut rows = Vec::new();
         let text = "SELECT o.envelope FROM event_place p JOIN outbox_event o ON o.id = p.event WHERE p.trail > 0 ORDER BY p.position";
         tx.query(text, &[], |row| {
-            rows.push(serde_json::from_str(row.text(0)?).unwrap());
+            rows.push(serde_json::from_str(&read_text(row.text(0)?).unwrap()).unwrap());
             Ok(())
         })?;
         Ok::<_, Error>(rows)
@@ -227,7 +228,7 @@ async fn belongs(world: &World, row: &Json) -> (Option<Uuid>, Option<Uuid>) {
             "SELECT envelope, customer_id, subscription_id FROM outbox_event ORDER BY id",
             &[],
             |row| {
-                if row.text(0)?.contains(&about) {
+                if read_text(row.text(0)?).unwrap().contains(&about) {
                     rows.push((row.optional_id(1)?, row.optional_id(2)?));
                 }
                 Ok(())

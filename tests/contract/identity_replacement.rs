@@ -5,12 +5,10 @@ mod refusal;
 mod revocation;
 mod time;
 
-use chancery_resource::Problem;
-use chancery_store::Mode;
 use chancery_testkit::{Client, World, on_both_engines};
 use serde_json::{Value, json};
 
-use crate::{each, id};
+use crate::{each, id, signing::texts};
 
 const ALL: &str = "/api/management/v2/identity-replacements";
 const USERS: &str = "/api/management/v2/ApplicationUser";
@@ -100,22 +98,9 @@ async fn client_id(world: &World, name: &str) -> Value {
     all.as_array().unwrap().iter().find(|app| app["name"] == name).unwrap()["id"].clone()
 }
 
-/// The first column of the rows of a statement, as text.
-async fn query_texts(world: &World, sql: &'static str) -> Vec<String> {
-    let read = world.app.store.run("Test", Mode::Long, None, move |tx| {
-        let mut texts = Vec::new();
-        tx.query(sql, &[], |row| {
-            texts.push(row.text(0)?.to_owned());
-            Ok(())
-        })?;
-        Ok::<_, Problem>(texts)
-    });
-    read.await.unwrap()
-}
-
 /// The types of events about a resource, in order.
 async fn events(world: &World, about: &Value) -> Vec<String> {
-    let all = query_texts(world, "SELECT envelope FROM outbox_event ORDER BY id").await;
+    let all = texts(world, "SELECT envelope FROM outbox_event ORDER BY id").await;
     let all = all.iter().map(|event| serde_json::from_str::<Value>(event).unwrap());
     let ours = all.filter(|event| event["subject"] == about["id"]);
     ours.map(|event| event["type"].as_str().unwrap().rsplit('.').next().unwrap().to_owned()).collect()
@@ -207,7 +192,7 @@ on_both_engines! {
         assert_eq!(users, [&created["requestedByActorId"], &actors[0], &actors[1], &created["requestedByActorId"], &json!(null)]);
         let content: Value = serde_json::from_str(of_person[3]["currentContent"].as_str().unwrap()).unwrap();
         assert_eq!((&content["status"], &content["approvedByActorIds"]), (&json!("Executed"), &actors));
-        let audited = query_texts(&world, "SELECT current_content FROM audit_entry WHERE area LIKE '%Identity%'").await;
+        let audited = texts(&world, "SELECT current_content FROM audit_entry WHERE area LIKE '%Identity%'").await;
         assert!(!audited.is_empty() && !audited.iter().any(|text| text.contains("telephone") || text.contains("ada-at-work")));
     }
 

@@ -25,6 +25,7 @@ use serde_json::{Value, json};
 use crate::{
     authenticator::{Authenticator, allow},
     id, pointers,
+    signing::texts,
 };
 
 const PATH: &str = "/api/management/v2/passkey-trust/mds";
@@ -183,10 +184,7 @@ on_both_engines! {
         assert_eq!((&content["snapshotNumber"], &content["skippedEntryCount"]), (&json!(7), &json!(1)));
         assert_eq!(content["skippedBecause"], "entry 1: a member is missing or of another form");
         assert!(audit.to_string().len() < 4000);
-        let event = world.app.store.run("Test", Mode::Long, None, |tx| {
-            tx.one("SELECT envelope FROM outbox_event ORDER BY id DESC LIMIT 1", &[], |row| row.text(0).map(str::to_owned))
-        });
-        let event = event.await.map_err(|error: Error| error.to_string()).unwrap().unwrap();
+        let event = texts(&world, "SELECT envelope FROM outbox_event ORDER BY id").await.pop().unwrap();
         assert!(event.contains("platform.management.trustsnapshot.refreshed"), "{event}");
 
         // the same number changes nothing, a lower one is refused

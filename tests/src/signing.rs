@@ -1,8 +1,9 @@
 //! Shared helpers of the tests about users who sign in.
 
-use std::path::Path;
+use std::{borrow::Cow, path::Path};
 
 use chancery_record::Value as Bound;
+use chancery_resource::read_text;
 use chancery_store::{Error, Mode};
 use chancery_testkit::{Answer, Client, World};
 use serde_json::{Value, json};
@@ -168,12 +169,13 @@ pub fn now() -> i64 {
     chancery_web::now().0
 }
 
-/// The first column of a query.
+/// The first column of a query, decompressed where it is compressed.
 pub async fn texts(world: &World, text: &'static str) -> Vec<String> {
     let rows = world.app.store.run("Test", Mode::Long, None, move |tx| {
         let mut rows = Vec::new();
         tx.query(text, &[], |row| {
-            rows.push(row.text(0)?.to_owned());
+            let stored = row.text(0)?;
+            rows.push(read_text(stored).map_or_else(|| stored.to_owned(), Cow::into_owned));
             Ok(())
         })?;
         Ok::<_, Error>(rows)

@@ -79,6 +79,7 @@ pub use read::refusals::{FindViolations, StoredViolation};
 pub use read::rows::write_items;
 pub use read::slice::{Slice, SlicePage, count_slice, load_slice};
 pub use read::visible::visible;
+pub use seal::compact::read_text;
 pub use seal::cursor::CursorKey;
 pub use seal::master_key::{MasterKey, SealingKey};
 pub use seal::random::random;

@@ -6,7 +6,7 @@ use std::{
 };
 
 use chancery::services;
-use chancery_resource::{Action, Op};
+use chancery_resource::{Action, Op, read_text};
 use chancery_store::{Error, Mode, selectable};
 use chancery_web::{App, EventRow, event_rows, event_schema};
 use http::Method;
@@ -124,7 +124,8 @@ async fn left(app: &App) -> Option<Left> {
         rows => rows.expect("the events of a test can be read"),
     };
     for WaitingEvent { envelope, traceparent, is_audited } in rows {
-        let envelope: Value = serde_json::from_str(&envelope).unwrap_or_default();
+        let envelope: Value =
+            read_text(&envelope).and_then(|text| serde_json::from_str(&text).ok()).unwrap_or_default();
         let trace = traceparent.get(3..35).unwrap_or_default().to_owned();
         let kind = envelope["type"].as_str().unwrap_or_default().to_owned();
         check_members(&kind, &envelope["data"]);

@@ -5,7 +5,7 @@ use serde_json::json;
 
 use super::{
     ALL, admin, body, client_id, completed, current_user, delete_controllers, merged, new_instance,
-    new_platform_user, path, query_texts, read, request, statuses, step,
+    new_platform_user, path, read, request, statuses, step, texts,
 };
 use crate::{id, pointers};
 
@@ -262,7 +262,7 @@ async fn proofs_are_required(world: World) {
     let events = super::events(&world, &created).await;
     assert_eq!(events.iter().filter(|event| *event == "proven").count(), 2);
     assert_eq!(
-        query_texts(&world, "SELECT status FROM identity_replacement WHERE status = 'Approved'").await.len(),
+        texts(&world, "SELECT status FROM identity_replacement WHERE status = 'Approved'").await.len(),
         0
     );
 }

@@ -8,9 +8,7 @@ use chancery_testkit::{World, on_both_engines};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-use super::{
-    admin, body, completed, events, new_instance, new_platform_user, query_texts, read, request, step,
-};
+use super::{admin, body, completed, events, new_instance, new_platform_user, read, request, step, texts};
 use crate::id;
 
 /// A time in the future, so that the server's own job does not run the revocation.
@@ -65,7 +63,7 @@ async fn executed(world: &World) -> Value {
 }
 
 async fn count_marks(world: &World) -> usize {
-    query_texts(world, "SELECT resource FROM retired_id WHERE resource = 'Mark'").await.len()
+    texts(world, "SELECT resource FROM retired_id WHERE resource = 'Mark'").await.len()
 }
 
 on_both_engines! {
@@ -76,7 +74,7 @@ on_both_engines! {
         assert_eq!(revoke(&world, LATER, FAILING).await, 0);
         let failed = read(&world, &created).await;
         assert_eq!((&failed["status"], &failed["revocationAttempts"]), (&json!("RevocationFailed"), &json!(1)));
-        assert_eq!(query_texts(&world, "SELECT last_error FROM identity_revocation").await.len(), 1);
+        assert_eq!(texts(&world, "SELECT last_error FROM identity_revocation").await.len(), 1);
         assert!(failed["revocationError"].as_str().is_some_and(|error| !error.is_empty()), "{failed}");
         assert!(failed["revocationDueOn"].is_string(), "{failed}");
         let metrics = world.admin.get("/metrics").await.is(200);

@@ -5,8 +5,8 @@ use serde_json::{Value, json};
 use uuid::Uuid;
 
 use super::{
-    ALL, admin, body, current_user, events, new_instance, new_platform_user, path, query_texts, read,
-    request, statuses, step,
+    ALL, admin, body, current_user, events, new_instance, new_platform_user, path, read, request, statuses,
+    step, texts,
 };
 use crate::id;
 
@@ -20,7 +20,7 @@ async fn let_expire(world: &World, replacement: &Value) {
 
 async fn wait_until_closed(world: &World) {
     for _ in 0..200 {
-        if query_texts(world, "SELECT status FROM identity_replacement WHERE open_user_id IS NOT NULL")
+        if texts(world, "SELECT status FROM identity_replacement WHERE open_user_id IS NOT NULL")
             .await
             .is_empty()
         {
@@ -50,7 +50,7 @@ on_both_engines! {
             }
             first.post(&path(&created, "/proofs"), json!({ "identity": "Current" })).await.problem(409, "conflict");
             // the access closed it, and emitted one event
-            assert_eq!(query_texts(&world, "SELECT status FROM identity_replacement WHERE open_user_id IS NOT NULL").await.len(), 0);
+            assert_eq!(texts(&world, "SELECT status FROM identity_replacement WHERE open_user_id IS NOT NULL").await.len(), 0);
             assert_eq!(statuses(&current_user(&world, &user).await), ["Active"]);
             assert_eq!(read(&world, &created).await["replacementIdentity"]["lifecycleStatus"], "Revoked");
             let event_types = events(&world, &created).await;

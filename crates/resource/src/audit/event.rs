@@ -10,7 +10,7 @@ use serde_json::{Map, Value as Json, json};
 use uuid::Uuid;
 
 use super::{entry::to_json, placement::Placement};
-use crate::{Context, Problem, Sql, declare::event_name::EventType};
+use crate::{Context, Problem, Sql, declare::event_name::EventType, seal::compact::stored_text};
 
 /// The trail of sign-in activity (sessions, grants, attempts). A user store's trail has the store's number, the
 /// configuration's is 0.
@@ -64,6 +64,7 @@ impl<D: Serialize> Event<'_, D> {
              idp_instance_id) VALUES (",
         );
         let traceparent = context.trace.map(|trace| traceparent(trace, self.number));
+        let envelope = stored_text(envelope);
         let known = [Value::Int(self.number), Value::Int(self.trail), envelope.into(), traceparent.into()];
         for value in known {
             sql = sql.bind(value).push(", ");

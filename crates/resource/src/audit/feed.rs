@@ -13,7 +13,7 @@ use super::{
 };
 use crate::{
     Answer, Call, Context, Custom, EventCursor, Mode, Problem, ProblemKind, Purpose, QueryParameter, Reply,
-    Request, Scope, Shape, Sql, TrailState, Work,
+    Request, Scope, Shape, Sql, TrailState, Work, seal::compact::read_text,
 };
 
 /// The cursor to continue from.
@@ -369,7 +369,8 @@ impl EventPage {
             next = EventCursor { trail: cursor.trail, position: placed.position, event: placed.event };
             let broken =
                 || chancery_store::Error::Internal(format!("the envelope of event {} is broken", next.event));
-            let stored: StoredEnvelope<'_> = serde_json::from_str(placed.envelope).map_err(|_| broken())?;
+            let envelope = read_text(placed.envelope).ok_or_else(broken)?;
+            let stored: StoredEnvelope<'_> = serde_json::from_str(&envelope).map_err(|_| broken())?;
             if query.fits(&stored.kind, &stored.subject) {
                 let scope = [placed.customer, placed.subscription, placed.tenant, placed.instance];
                 let traceparent = placed.traceparent.map(str::to_owned);

@@ -1,5 +1,6 @@
-//! Encryption at rest and its keys, sealed cursors, the signatures of audit entries, random bytes.
+//! Encryption and compression at rest, keys, sealed cursors, the signatures of audit entries, random bytes.
 
+pub mod compact;
 pub mod cursor;
 pub mod master_key;
 pub mod random;

@@ -9,11 +9,13 @@ use chancery_record::{Cell, Field, Secret, Value};
 use uuid::Uuid;
 
 use super::{
+    compact,
     master_key::{MasterKey, SealingKey},
     random::random,
 };
 
-/// The first character of sealed text. No text of a caller can contain it.
+/// The first character of sealed text. That of text which was compressed before is `compact::MARK`. No text of a caller can
+/// contain either.
 pub const MARK: char = '\u{1}';
 
 /// The key of one person, which encrypts the contents of audit entries about the person.
@@ -79,9 +81,12 @@ impl PersonKey {
         Some(Self { id, key: SealingKey::new(bytes.expose())?, bytes })
     }
 
-    /// Encrypts text with associated data.
+    /// Compresses text where that makes it shorter, and encrypts it with associated data.
     pub fn seal_text(&self, associated_data: &str, text: &str) -> String {
-        format!("{MARK}{}", BASE64_STANDARD_NO_PAD.encode(self.key.seal(associated_data, text.as_bytes())))
+        let compressed = compact::compress(text);
+        let mark = if compressed.is_some() { compact::MARK } else { MARK };
+        let bytes = compressed.as_deref().unwrap_or(text.as_bytes());
+        format!("{mark}{}", BASE64_STANDARD_NO_PAD.encode(self.key.seal(associated_data, bytes)))
     }
 
     /// Encrypts bytes with associated data.
@@ -139,8 +144,15 @@ fn secret_associated_data(table: &str, column: &str, key: &Value) -> String {
 pub fn open_personal(key: &PersonKey, associated_data: &str, cell: Cell<'_>) -> Option<Value> {
     match cell {
         Cell::Text(text) => {
-            let sealed = BASE64_STANDARD_NO_PAD.decode(text.strip_prefix(MARK)?).ok()?;
-            String::from_utf8(key.key.open(associated_data, &sealed)?.expose().to_vec()).ok().map(Value::Text)
+            let compressed = text.strip_prefix(compact::MARK);
+            let sealed =
+                BASE64_STANDARD_NO_PAD.decode(compressed.or_else(|| text.strip_prefix(MARK))?).ok()?;
+            let opened = key.key.open(associated_data, &sealed)?;
+            let text = match compressed {
+                Some(_) => compact::decompress(opened.expose()),
+                None => String::from_utf8(opened.expose().to_vec()).ok(),
+            };
+            text.map(Value::Text)
         }
         Cell::Bytes(sealed) => Some(Value::Bytes(key.key.open(associated_data, sealed)?.expose().to_vec())),
         _ => None,

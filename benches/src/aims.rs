@@ -3,7 +3,7 @@
 use crate::{
     results::{Results, short},
     target::Engine,
-    workloads::{administrators, batch, create, events, password, scim, sign_in},
+    workloads::{administrators, batch, create, events, keycloak, password, scim, sign_in},
 };
 
 /// What a figure is compared with.
@@ -138,6 +138,10 @@ pub fn aims() -> Vec<Aim> {
         aims.push(aim("start and idle", engine, "CPU when idle, %", "idle_cpu_percent", Itself, AtMost(0.2)));
     }
     aims.extend(sign_in_aims());
+    for (engine, name, most) in keycloak::AIMS {
+        let bound = most.map_or(Bound::None, AtMost);
+        aims.push(aim(name, engine.name(), "CPU / Keycloak", keycloak::COST, Peer("Keycloak"), bound));
+    }
     aims.extend(event_aims());
     aims.extend(scim_aims());
     aims

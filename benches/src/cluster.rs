@@ -1,4 +1,4 @@
-//! A `PostgreSQL` cluster of our own, in a folder, on a Unix socket of its own, stopped at the end.
+//! A `PostgreSQL` cluster of our own, in a folder, on a Unix socket and a port of its own, stopped at the end.
 
 use std::{
     fmt::Write as _,
@@ -95,7 +95,8 @@ impl Cluster {
     pub fn start(folder: &Path) -> Result<Self> {
         let port = free_address()?.port();
         let socket = folder.display();
-        let mut options = format!("-c port={port} -c listen_addresses= -c unix_socket_directories={socket}");
+        let mut options =
+            format!("-c port={port} -c listen_addresses=127.0.0.1 -c unix_socket_directories={socket}");
         for (name, value) in SETTINGS {
             let _ = write!(options, " -c {name}={value}");
         }
@@ -119,6 +120,11 @@ impl Cluster {
     pub fn url(&self) -> String {
         let socket = self.folder.display().to_string().replace('/', "%2F");
         format!("postgres://postgres@{socket}:{}/postgres", self.port)
+    }
+
+    /// The port on which it listens at loopback, for clients that have no Unix sockets.
+    pub const fn port(&self) -> u16 {
+        self.port
     }
 
     /// The id of the cluster's first process.

@@ -128,6 +128,8 @@ enum Workload {
     EventsKept,
     /// Directories: what SCIM does to users and groups, beside the same by version 2.
     Scim,
+    /// Tokens, reads, searches, creates and introspection beside Keycloak on `PostgreSQL`; needs --keycloak
+    Keycloak,
     /// Start and idle.
     Start,
     /// Constant creates for long.
@@ -170,6 +172,9 @@ struct Options {
     /// Measure sign-ins without oidc-provider beside them, which needs node and npm
     #[arg(long)]
     no_oidc_provider: bool,
+    /// The unpacked distribution of Keycloak, as scripts/check-providers --install keycloak leaves it in the cache
+    #[arg(long)]
+    keycloak: Option<PathBuf>,
     /// Make the seeded databases anew
     #[arg(long)]
     fresh: bool,
@@ -361,6 +366,12 @@ async fn run_workloads(
             Workload::Events => workloads::events::run(bench).await?,
             Workload::EventsKept => workloads::events::stored::run(bench).await?,
             Workload::Scim => workloads::scim::run(bench).await?,
+            Workload::Keycloak => {
+                let distribution =
+                    options.keycloak.as_deref().ok_or_else(|| fault("where is it? --keycloak"))?;
+                let work = seeds.work.join(bench.users.to_string());
+                workloads::keycloak::run(bench, distribution, &work).await?;
+            }
             Workload::Sustained if is_largest => {
                 workloads::create::sustained(bench, Duration::from_secs(options.sustained)).await?;
             }

@@ -109,6 +109,15 @@ pub fn cpu_of_family(parent: u32) -> Duration {
     duration(own + children.sum::<u64>())
 }
 
+/// A child of a process.
+pub fn child_of(parent: u32) -> Option<u32> {
+    let mut processes = fs::read_dir("/proc").into_iter().flatten().flatten();
+    processes.find_map(|entry| {
+        let child: u32 = entry.file_name().to_str()?.parse().ok()?;
+        stat(child).filter(|stat| stat.parent == parent).map(|_| child)
+    })
+}
+
 /// Memory of a process, in KiB.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Memory {

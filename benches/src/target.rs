@@ -19,6 +19,8 @@ pub enum Engine {
     Postgres,
     /// oidc-provider, which people sign in at, too.
     OidcProvider,
+    /// Keycloak on `PostgreSQL`.
+    Keycloak,
 }
 
 impl Engine {
@@ -29,6 +31,7 @@ impl Engine {
             Self::Sqlite => "sqlite",
             Self::Postgres => "postgres",
             Self::OidcProvider => "oidc-provider",
+            Self::Keycloak => "Keycloak",
         }
     }
 }

@@ -48,7 +48,7 @@ pub async fn run(bench: &mut Bench) -> Result<()> {
                         bench.record(NAME, "postgres alone", round, values);
                     }
                 }
-                Engine::Bare | Engine::OidcProvider => {}
+                Engine::Bare | Engine::OidcProvider | Engine::Keycloak => {}
             }
         }
     }

@@ -5,6 +5,7 @@ pub mod batch;
 pub mod create;
 pub mod events;
 pub mod group;
+pub mod keycloak;
 pub mod list;
 pub mod management;
 pub mod page;

@@ -1,11 +1,16 @@
 //! The content of refusals and of documents.
 
+use chancery_management::directory_refusal::DIRECTORY_REFUSAL;
 use chancery_record::Value as Bound;
-use chancery_testkit::on_both_engines;
+use chancery_resource::{Scope, list_statement};
+use chancery_testkit::{Engine, on_both_engines};
 use http::Method;
 use serde_json::{Value, json};
 
-use crate::{each, encode, id, members::plan_from};
+use crate::{
+    each, encode, id,
+    members::{explain, plan_from},
+};
 
 on_both_engines! {
     /// B10: a configuration in a batch that is named by a token of no current row is 409 at its element.
@@ -88,6 +93,18 @@ on_both_engines! {
         assert_eq!(each(&page.json(), "action"), ["Modified"]);
         let next = world.admin.get(&page.next().unwrap()).await.is(200);
         assert_eq!((each(&next.json(), "action"), next.next()), (vec!["Added"], None));
+    }
+
+    /// The overview of the console counts them at each view, however many users there are.
+    async fn the_list_of_refused_removals_reads_no_other_users(world: World) {
+        let context = chancery::server_context(&world.app.context, Scope::Everything);
+        let plan = explain(&world, list_statement(&context, &DIRECTORY_REFUSAL, "id pr", false, None).unwrap()).await;
+        // PostgreSQL decides by its statistics
+        if world.engine == Engine::Sqlite {
+            let has = |what: &str| plan.iter().any(|line| line.contains(what));
+            assert!(has("user_account__store__id") && has("application_user__idp_instance_id__id"), "{plan:?}");
+            assert!(!has("SCAN u") && !has("SCAN a"), "{plan:?}");
+        }
     }
 
     /// B10: the examples in the documents are plausible: no action is called "Sales".

@@ -43,16 +43,17 @@ record! {
     }
 }
 
-/// The shape of refused removals. People who have since been deactivated or deleted are not listed.
+/// The shape of refused removals. People who have since been deactivated or deleted are not listed. CROSS JOIN keeps SQLite
+/// from reading all users to find the few.
 pub static DIRECTORY_REFUSAL: Shape = Shape::of::<DirectoryRefusal>(
     "DirectoryRefusal",
     "(SELECT u.rid, COALESCE(d.id, d.subject_id) AS id, d.idp_instance_id, d.subject_id AS user_id, o.name AS user_store, \
      u.login_name, d.told_on, CAST(0 AS BIGINT) AS last_entry FROM directory_refusal d \
-     JOIN idp_instance o ON o.id = d.idp_instance_id JOIN user_account u ON u.store = o.rid AND u.id = d.subject_id \
-     WHERE u.is_user_active AND u.quarantined_on IS NULL \
+     CROSS JOIN idp_instance o CROSS JOIN user_account u WHERE o.id = d.idp_instance_id \
+     AND u.store = o.rid AND u.id = d.subject_id AND u.is_user_active AND u.quarantined_on IS NULL \
      UNION ALL SELECT a.rid, COALESCE(d.id, d.subject_id), d.idp_instance_id, d.subject_id, NULL, a.user_name, d.told_on, \
-     CAST(0 AS BIGINT) FROM directory_refusal d JOIN application_user a ON a.id = d.subject_id \
-     AND a.idp_instance_id = d.idp_instance_id WHERE a.user_name IS NOT NULL AND a.is_active AND a.hidden_on IS NULL)",
+     CAST(0 AS BIGINT) FROM directory_refusal d CROSS JOIN application_user a WHERE a.id = d.subject_id \
+     AND a.idp_instance_id = d.idp_instance_id AND a.user_name IS NOT NULL AND a.is_active AND a.hidden_on IS NULL)",
     Reach::Of(DirectoryRefusal::IDP_INSTANCE_ID.field(), &IDP_INSTANCE),
 );
 

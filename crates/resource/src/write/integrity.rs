@@ -171,8 +171,8 @@ pub fn confine<'a>(
     shape: &Shape,
     rows: impl Iterator<Item = WrittenRow<'a>>,
 ) -> Result<(), Problem> {
-    // a nested part is reached through its owner, which is in scope
-    if !matches!(context.scope, Scope::Parts { .. }) || matches!(shape.reach, Reach::Part) {
+    // a nested part is reached through its owner, which is in scope; rows that every caller reaches are never out of scope
+    if !matches!(context.scope, Scope::Parts { .. }) || matches!(shape.reach, Reach::Part | Reach::All) {
         return Ok(());
     }
     let plan = shape.plan();

@@ -15,8 +15,8 @@ use zstd::{
 const DICTIONARY: &[u8] = include_bytes!("dictionary-1.txt");
 /// The version of the dictionary, the first byte of compressed text.
 const VERSION: u8 = 1;
-/// The level of compression: higher ones make these texts no shorter.
-const LEVEL: i32 = 3;
+/// The level of compression: higher ones take more time, and make these texts no shorter.
+const LEVEL: i32 = 1;
 /// The maximum length of a text, in bytes: that of a line of an export.
 const MAX_TEXT: u64 = chancery_ledger::MAX_LINE;
 

@@ -1,4 +1,5 @@
-//! A `PostgreSQL` cluster of our own, in a folder, on a Unix socket and a port of its own, stopped at the end.
+//! A `PostgreSQL` cluster of our own, in a folder, on a Unix socket of its own, stopped at the end. For clients without Unix
+//! sockets it listens at a port of loopback, too.
 
 use std::{
     fmt::Write as _,
@@ -79,24 +80,32 @@ pub fn copy(from: &Path, to: &Path) -> Result<()> {
 }
 
 impl Cluster {
-    /// Creates a cluster in a folder that does not exist yet.
-    pub fn create(folder: &Path) -> Result<Self> {
+    /// Creates a cluster in a folder that does not exist yet. It is not started.
+    pub fn create(folder: &Path) -> Result<()> {
         fs::create_dir_all(folder)?;
         if is_root() {
             run(Command::new("chown").arg("postgres").arg(folder), "chown")?;
         }
         let mut initdb = command("initdb")?;
         initdb.args(["--auth=trust", "--username=postgres", "--encoding=UTF8", "--locale=C.UTF-8", "-D"]);
-        run(initdb.arg(folder), "initdb")?;
-        Self::start(folder)
+        run(initdb.arg(folder), "initdb")
     }
 
-    /// Starts an existing cluster.
+    /// Starts an existing cluster, on its Unix socket alone.
     pub fn start(folder: &Path) -> Result<Self> {
+        Self::start_at(folder, "")
+    }
+
+    /// Starts an existing cluster, which listens at a port of loopback, too.
+    pub fn start_with_port(folder: &Path) -> Result<Self> {
+        Self::start_at(folder, "127.0.0.1")
+    }
+
+    fn start_at(folder: &Path, addresses: &str) -> Result<Self> {
         let port = free_address()?.port();
         let socket = folder.display();
         let mut options =
-            format!("-c port={port} -c listen_addresses=127.0.0.1 -c unix_socket_directories={socket}");
+            format!("-c port={port} -c listen_addresses={addresses} -c unix_socket_directories={socket}");
         for (name, value) in SETTINGS {
             let _ = write!(options, " -c {name}={value}");
         }
@@ -122,7 +131,7 @@ impl Cluster {
         format!("postgres://postgres@{socket}:{}/postgres", self.port)
     }
 
-    /// The port on which it listens at loopback, for clients that have no Unix sockets.
+    /// Its port at loopback, if it listens there.
     pub const fn port(&self) -> u16 {
         self.port
     }

@@ -45,7 +45,9 @@ impl Keycloak {
     pub async fn start(distribution: &Path, work: &Path, users: u64) -> Result<Self> {
         let folder = work.join("keycloak");
         cluster::copy(distribution, &folder)?;
-        let cluster = Cluster::create(&work.join("keycloak-database"))?;
+        let database = work.join("keycloak-database");
+        Cluster::create(&database)?;
+        let cluster = Cluster::start_with_port(&database)?;
         let program = folder.join("bin/kc.sh");
         let built = Command::new(&program).args(["build", "--db=postgres"]).stdin(Stdio::null()).output();
         let built = built.context("Keycloak's program")?;

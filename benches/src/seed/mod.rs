@@ -91,7 +91,9 @@ impl Seeds {
             let begin = Instant::now();
             let unfinished = self.work.join(format!("making-postgres-{users}"));
             fs::create_dir_all(&unfinished)?;
-            let cluster = Cluster::create(&unfinished.join("cluster"))?;
+            let files = unfinished.join("cluster");
+            Cluster::create(&files)?;
+            let cluster = Cluster::start(&files)?;
             let config = self.config_on(&cluster, &unfinished.join("files"))?;
             config.start().await?.stop()?;
             postgres::fill(&cluster, users).await?;

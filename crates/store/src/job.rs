@@ -25,8 +25,28 @@ pub struct Job {
     ticket: Ticket,
     /// The caller's tracing span, entered by the thread that runs the operation.
     span: Span,
-    run: Box<dyn FnMut(&mut Tx<'_>) -> bool + Send>,
-    finish: Box<dyn FnOnce(Result<(), Error>) + Send>,
+    run: Run,
+    finish: Finish,
+}
+
+/// What a caller wants to be run. It is boxed before anything else is done with it: all that follows is compiled once for each
+/// type of results, and not for each operation.
+pub type Operation<T, E> = Box<dyn FnMut(&mut Tx<'_>) -> Result<T, E> + Send>;
+
+type Run = Box<dyn FnMut(&mut Tx<'_>) -> bool + Send>;
+type Finish = Box<dyn FnOnce(Result<(), Error>) + Send>;
+/// The result of an operation, once it is there.
+pub struct Slot<T, E>(Arc<Mutex<Option<Result<T, E>>>>);
+
+impl<T, E> Slot<T, E> {
+    fn put(&self, result: Result<T, E>) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(result);
+    }
+
+    /// Takes what the operation returned, or why it failed; `None` until the job has finished.
+    pub fn take(&self) -> Option<Result<T, E>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
 }
 
 /// Whether an operation waits, runs, or was cancelled by its caller. The last two exclude each other.
@@ -62,44 +82,33 @@ impl Ticket {
 }
 
 impl Job {
-    /// Wraps an operation; the receiver gets its result.
-    pub fn new<T, E, F>(
+    /// Wraps an operation. The receiver hears when it has finished, and the slot has its result then.
+    pub fn new<T, E>(
         name: &'static str,
         epoch: Option<i64>,
-        mut operation: F,
-    ) -> (Self, oneshot::Receiver<Result<T, E>>)
+        mut operation: Operation<T, E>,
+    ) -> (Self, oneshot::Receiver<()>, Slot<T, E>)
     where
         T: Send + 'static,
         E: From<Error> + Send + 'static,
-        F: FnMut(&mut Tx<'_>) -> Result<T, E> + Send + 'static,
     {
-        let (answer, receiver) = oneshot::channel();
-        let result_slot = Arc::new(Mutex::new(None));
-        let slot = Arc::clone(&result_slot);
+        let (done, receiver) = oneshot::channel();
+        let slot = Arc::default();
+        let (returned, failed) = (Slot(Arc::clone(&slot)), Slot(Arc::clone(&slot)));
         let run = move |tx: &mut Tx<'_>| {
             let result = operation(tx);
             let succeeded = result.is_ok();
-            *slot.lock().unwrap_or_else(PoisonError::into_inner) = Some(result);
+            returned.put(result);
             succeeded
         };
         let finish = move |outcome: Result<(), Error>| {
-            let result = match outcome {
-                Ok(()) => result_slot.lock().unwrap_or_else(PoisonError::into_inner).take(),
-                Err(error) => Some(Err(error.into())),
-            };
-            if let Some(result) = result {
-                // the caller may be gone; its write is done anyway
-                let _ = answer.send(result);
+            if let Err(error) = outcome {
+                failed.put(Err(error.into()));
             }
+            // the caller may be gone; its write is done anyway
+            let _ = done.send(());
         };
-        let (since, ticket) = (Instant::now(), Ticket::default());
-        let span = Span::current();
-        (Self { name, epoch, since, ticket, span, run: Box::new(run), finish: Box::new(finish) }, receiver)
-    }
-
-    /// The caller's tracing span.
-    pub fn span(&self) -> Span {
-        self.span.clone()
+        (Self::of(name, epoch, Box::new(run), Box::new(finish)), receiver, Slot(slot))
     }
 
     /// An operation for several callers, who are answered by `finish`. No caller can cancel it.
@@ -108,16 +117,17 @@ impl Job {
         run: impl FnMut(&mut Tx<'_>) -> bool + Send + 'static,
         finish: impl FnOnce(Result<(), Error>) + Send + 'static,
     ) -> Self {
-        let (since, ticket) = (Instant::now(), Ticket::default());
-        Self {
-            name,
-            epoch: None,
-            since,
-            ticket,
-            span: Span::current(),
-            run: Box::new(run),
-            finish: Box::new(finish),
-        }
+        Self::of(name, None, Box::new(run), Box::new(finish))
+    }
+
+    fn of(name: &'static str, epoch: Option<i64>, run: Run, finish: Finish) -> Self {
+        let (since, ticket, span) = (Instant::now(), Ticket::default(), Span::current());
+        Self { name, epoch, since, ticket, span, run, finish }
+    }
+
+    /// The caller's tracing span.
+    pub fn span(&self) -> Span {
+        self.span.clone()
     }
 
     /// The ticket by which its caller can cancel it.

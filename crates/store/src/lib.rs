@@ -46,10 +46,11 @@ pub use row::Row;
 pub use state::{StateTable, Write};
 pub use tx::Tx;
 
-use job::{Job, Ticket};
+use job::{Job, Operation, Ticket};
 use queue::{JobKind, Queue};
 #[cfg(feature = "record-statements")]
 use recorder::{record as record_statement, record_hold};
+use tokio::sync::oneshot;
 
 /// Records nothing: see the feature `record-statements`.
 #[cfg(not(feature = "record-statements"))]
@@ -351,26 +352,52 @@ impl Store {
     ///
     /// # Errors
     /// The closure's own; an [`Error`], as `E`, when the store fails, is overloaded or unreachable.
-    pub async fn run<T, E, F>(
+    pub fn run<T, E, F>(
         &self,
         name: &'static str,
         mode: Mode,
         epoch: Option<i64>,
-        mut operation: F,
-    ) -> Result<T, E>
+        operation: F,
+    ) -> impl Future<Output = Result<T, E>> + Send
     where
         T: Send + 'static,
         E: From<Error> + Send + 'static,
         F: FnMut(&mut Tx<'_>) -> Result<T, E> + Send + 'static,
     {
+        self.run_boxed(name, mode, epoch, Box::new(operation))
+    }
+
+    async fn run_boxed<T, E>(
+        &self,
+        name: &'static str,
+        mode: Mode,
+        epoch: Option<i64>,
+        mut operation: Operation<T, E>,
+    ) -> Result<T, E>
+    where
+        T: Send + 'static,
+        E: From<Error> + Send + 'static,
+    {
+        let mut result = None;
         if let (Engine::Sqlite(sqlite), Mode::Quick) = (&self.engine, mode) {
-            return sqlite.read(name, epoch, &mut operation);
+            sqlite.read(name, epoch, &mut |tx| {
+                result = Some(operation(tx));
+                true
+            })?;
+        } else {
+            let (job, done, slot) = Job::new(name, epoch, operation);
+            self.finish(job, done, mode).await?;
+            result = slot.take();
         }
+        result.unwrap_or_else(|| Err(Error::Internal("no answer".to_owned()).into()))
+    }
+
+    /// Queues an operation, and waits until it has finished.
+    async fn finish(&self, job: Job, done: oneshot::Receiver<()>, mode: Mode) -> Result<(), Error> {
         let class = match (self.class, mode) {
             (Class::Ordinary, Mode::Long) => Class::Heavy,
             (class, _) => class,
         };
-        let (job, answer) = Job::new(name, epoch, operation);
         let ticket = job.ticket();
         match &self.engine {
             Engine::Sqlite(sqlite) if mode.is_write() => sqlite.write(job, class)?,
@@ -378,15 +405,15 @@ impl Store {
             Engine::Postgres(postgres) => postgres.run(job, mode, class)?,
         }
         let waiter = Waiter { ticket, queue: self.queue(mode) };
-        let answer = if class == Class::Background {
-            answer.await
+        let finished = if class == Class::Background {
+            done.await
         } else {
-            waiter.queue.await_answer(JobKind::of(class, mode), &waiter.ticket, answer).await?
+            waiter.queue.await_answer(JobKind::of(class, mode), &waiter.ticket, done).await?
         };
-        // only a thread that panicked sends no result: its changes until then are unknown
-        answer.unwrap_or_else(|_| {
+        // only a thread that panicked sends nothing: its changes until then are unknown
+        finished.map_err(|_| {
             let why = "a thread of the store broke down".to_owned();
-            Err(if mode.is_write() { Error::Unknown(why) } else { Error::Unavailable(why) }.into())
+            if mode.is_write() { Error::Unknown(why) } else { Error::Unavailable(why) }
         })
     }
 

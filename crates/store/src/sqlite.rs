@@ -170,25 +170,19 @@ impl Sqlite {
         self.epoch.load(Ordering::Acquire)
     }
 
-    /// Reads on the calling thread.
-    pub fn read<T, E: From<Error>>(
+    /// Reads on the calling thread. `run` returns whether it succeeded.
+    pub fn read(
         &self,
         name: &'static str,
         epoch: Option<i64>,
-        operation: &mut dyn FnMut(&mut Tx<'_>) -> Result<T, E>,
-    ) -> Result<T, E> {
+        run: &mut dyn FnMut(&mut Tx<'_>) -> bool,
+    ) -> Result<(), Error> {
         let reader = self.take_reader()?;
         reader.execute("BEGIN", &[])?;
-        let mut tx = Tx::new(Engine::Sqlite(&reader));
-        let mut answer = None;
-        let outcome = attempt(name, epoch, &mut tx, &mut |tx| {
-            answer = Some(operation(tx));
-            true
-        });
+        let outcome = attempt(name, epoch, &mut Tx::new(Engine::Sqlite(&reader)), run);
         reader.execute("COMMIT", &[])?;
         self.quick_readers.lock().unwrap_or_else(PoisonError::into_inner).push(reader);
-        outcome?;
-        answer.unwrap_or_else(|| Err(Error::Internal("no answer".into()).into()))
+        outcome.map(drop)
     }
 
     /// Queues a long read.

@@ -240,12 +240,14 @@ mod tests {
         assert_eq!((lane.idle, lane.session.is_none()), (Duration::from_mins(10), true));
         lane.idle = Duration::from_millis(20);
         let running = std::thread::spawn(move || lane.run());
-        let (job, answer) = Job::new("Use", None, |tx| {
+        let operation = |tx: &mut crate::Tx<'_>| {
             let process = tx.one("SELECT pg_backend_pid()::bigint", &[], |row| row.int(0))?;
             process.ok_or(Error::Retry)
-        });
+        };
+        let (job, done, slot) = Job::new("Use", None, Box::new(operation));
         queue.push(job, Mode::Quick, Class::Ordinary).unwrap();
-        let process = answer.blocking_recv().unwrap().unwrap();
+        done.blocking_recv().unwrap();
+        let process = slot.take().unwrap().unwrap();
         let mut other = servers.open(CONNECT_TIMEOUT).unwrap();
         let mut is_open = || {
             let mut exists = false;

@@ -13,7 +13,7 @@ fn bounded(waiting: usize, heavy: usize, has_background_threads: bool) -> Queue 
 }
 
 fn push(queue: &Queue, name: &'static str, class: Class) -> Result<(), Error> {
-    let (job, _answer) = Job::new(name, None, |_| Ok::<(), Error>(()));
+    let (job, ..) = Job::new(name, None, Box::new(|_| Ok::<(), Error>(())));
     queue.push(job, Mode::Write, class)
 }
 
@@ -114,7 +114,7 @@ fn up_to_64_operations_may_wait_while_others_finish() {
 #[test]
 fn a_cancelled_operation_does_not_run() {
     let queue = bounded(10, 1, true);
-    let (job, _answer) = Job::new("a", None, |_| Ok::<(), Error>(()));
+    let (job, ..) = Job::new("a", None, Box::new(|_| Ok::<(), Error>(())));
     let ticket = job.ticket();
     queue.push(job, Mode::Write, Class::Heavy).unwrap();
     assert!(ticket.cancel());
@@ -129,10 +129,11 @@ fn a_cancelled_operation_leaves_its_queue() {
     let queue = Queue::new(Bounds { waiting: 1, heavy: 10, writes: 0 }, true);
     let memory = std::sync::Arc::new(());
     let captured = std::sync::Arc::clone(&memory);
-    let (job, _answer) = Job::new("a", None, move |_| {
+    let operation = move |_: &mut crate::Tx<'_>| {
         let _ = &captured;
         Ok::<(), Error>(())
-    });
+    };
+    let (job, ..) = Job::new("a", None, Box::new(operation));
     let ticket = job.ticket();
     queue.push(job, Mode::Write, Class::Ordinary).unwrap();
     assert!(queue.take_now(WorkerKind::Requests).is_none());
@@ -153,14 +154,15 @@ fn a_queue_without_threads_refuses_everything() {
     };
     let classes = [Class::Urgent, Class::Ordinary, Class::Heavy, Class::Background];
     let answers = classes.map(|class| {
-        let (job, answer) = Job::new("waits", None, |_| Ok::<(), Error>(()));
+        let (job, done, slot) = Job::new("waits", None, Box::new(|_| Ok::<(), Error>(())));
         queue.push(job, Mode::Write, class).unwrap();
-        answer
+        (done, slot)
     });
     assert!(!queue.is_closed());
     queue.abort();
-    for answer in answers {
-        assert!(is_aborted(answer.blocking_recv().unwrap()));
+    for (done, slot) in answers {
+        done.blocking_recv().unwrap();
+        assert!(is_aborted(slot.take().unwrap()));
     }
     for class in classes {
         assert!(is_aborted(push(&queue, "late", class)));
@@ -210,7 +212,7 @@ fn writes_leave_slots_for_reads() {
     for name in ["a", "b"] {
         push(&queue, name, Class::Ordinary).unwrap();
     }
-    let (job, _answer) = Job::new("read", None, |_| Ok::<(), Error>(()));
+    let (job, ..) = Job::new("read", None, Box::new(|_| Ok::<(), Error>(())));
     queue.push(job, Mode::Quick, Class::Ordinary).unwrap();
     assert_eq!(take(&queue, WorkerKind::Requests), Some("a"));
     assert_eq!(take(&queue, WorkerKind::Requests), Some("read"));
@@ -224,7 +226,7 @@ fn writes_leave_slots_for_reads() {
 fn one_change_of_rights_runs_at_a_time() {
     let queue = bounded(10, 10, true);
     for (name, mode) in [("a", Mode::WriteRights), ("b", Mode::WriteRights), ("c", Mode::Write)] {
-        let (job, _answer) = Job::new(name, None, |_| Ok::<(), Error>(()));
+        let (job, ..) = Job::new(name, None, Box::new(|_| Ok::<(), Error>(())));
         queue.push(job, mode, Class::Ordinary).unwrap();
     }
     assert_eq!(take(&queue, WorkerKind::Requests), Some("a"));

@@ -121,7 +121,7 @@ impl Checkpointer {
 
     /// Lets the lane truncate the log by a write without changes.
     fn request_truncation(&self) {
-        let (job, _) = Job::new("EmptyLog", None, |_: &mut crate::Tx<'_>| Ok::<_, Error>(()));
+        let (job, ..) = Job::new("EmptyLog", None, Box::new(|_| Ok::<_, Error>(())));
         let _: Result<(), Error> = self.queue.push(job, Mode::Write, Class::Background);
     }
 
@@ -139,7 +139,7 @@ impl Checkpointer {
             let touch = |tx: &mut crate::Tx<'_>| {
                 raw::queue(tx, "UPDATE security_epoch SET value = value", Vec::new())
             };
-            let (job, _) = Job::new("TryToWrite", None, touch);
+            let (job, ..) = Job::new("TryToWrite", None, Box::new(touch));
             let _: Result<(), Error> = self.queue.push(job, Mode::Write, Class::Background);
         }
     }

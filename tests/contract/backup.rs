@@ -111,7 +111,7 @@ async fn a_backup_during_writes_is_consistent() {
     }
     let before = login_names(&server.admin).await;
     let (file, folder) = (database.folder().join("copy"), database.folder());
-    let backing_up = tokio::task::spawn_blocking(move || {
+    let backing_up = chancery_testkit::spawn_blocking(move || {
         let words = ["backup", "--output", word(&file)];
         let output = Process::command(&words).env("CHANCERY_DATA_DIR", folder).output();
         (output.unwrap(), file)

@@ -86,10 +86,10 @@ async fn silent_after_batches(world: &World) -> String {
     let (listener, server) =
         (TcpListener::bind("127.0.0.1:0").await.unwrap(), world.base.replace("http://", ""));
     let address = listener.local_addr().unwrap();
-    tokio::spawn(async move {
+    chancery_testkit::spawn(async move {
         while let Ok((client, _)) = listener.accept().await {
             let server = TcpStream::connect(&server).await.unwrap();
-            tokio::spawn(pass_on(client, server));
+            chancery_testkit::spawn(pass_on(client, server));
         }
     });
     format!("http://{address}")

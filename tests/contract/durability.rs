@@ -151,7 +151,7 @@ async fn a_stop_finishes_what_runs() {
     for _ in 0..50 {
         receiver.recv().await.unwrap();
     }
-    assert!(tokio::task::spawn_blocking(move || server.stop()).await.unwrap());
+    assert!(chancery_testkit::spawn_blocking(move || server.stop()).await.unwrap());
     let answered =
         tokio::time::timeout(chancery_testkit::PATIENCE, workers.join_all()).await.unwrap().concat();
     let again = Process::start(&database, &[]).await;

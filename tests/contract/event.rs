@@ -105,7 +105,7 @@ on_both_engines! {
     /// Concurrent writers, and jobs that race: each change has one position, and there is no gap.
     async fn positions_are_dense_and_each_event_has_one(world: World) {
         let (world, done) = (Arc::new(world), Arc::new(AtomicBool::new(false)));
-        let sequencing = |world: Arc<World>, done: Arc<AtomicBool>| tokio::spawn(async move {
+        let sequencing = |world: Arc<World>, done: Arc<AtomicBool>| chancery_testkit::spawn(async move {
             while !done.load(Ordering::Relaxed) {
                 append_pending(&world.app, NOW).await.unwrap();
                 tokio::task::yield_now().await;
@@ -114,7 +114,7 @@ on_both_engines! {
         let jobs = [sequencing(Arc::clone(&world), Arc::clone(&done)), sequencing(Arc::clone(&world), Arc::clone(&done))];
         let writers = (0..8).map(|writer| {
             let world = Arc::clone(&world);
-            tokio::spawn(async move {
+            chancery_testkit::spawn(async move {
                 for round in 0..12 {
                     world.user(&format!("u{writer}x{round}")).await;
                 }

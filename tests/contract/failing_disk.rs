@@ -43,7 +43,7 @@ fn a_full_disk_stops_writes_alone() {
             let writes = (0..50).map(|number| {
                 let client = world.admin.clone();
                 let body = json!({ "loginName": format!("m{number}"), "lastName": "x".repeat(100) });
-                tokio::spawn(async move { client.post(USERS, body).await.status.as_u16() })
+                chancery_testkit::spawn(async move { client.post(USERS, body).await.status.as_u16() })
             });
             let mut done = 0;
             for (number, write) in writes.collect::<Vec<_>>().into_iter().enumerate() {

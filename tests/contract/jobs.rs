@@ -45,7 +45,7 @@ on_both_engines! { [with_metadata]
         let mut jobs: Vec<Job> = jobs_by(&world, now).into_iter().map(soon).collect();
         jobs.push(soon(Job::new("fails", Duration::ZERO, || async { Err("on purpose".into()) })));
         let leases = Arc::new(Leases::new(&world.app.store, now, &world.base));
-        let doing = tokio::spawn(supervise(Arc::clone(&world.app), leases, jobs));
+        let doing = chancery_testkit::spawn(supervise(Arc::clone(&world.app), leases, jobs));
         let reports_success = async |job: &str| {
             let line = format!("chancery_job_last_success_time_seconds{{job=\"{job}\"}}");
             let metrics = world.admin.get("/metrics").await.is(200);
@@ -245,7 +245,7 @@ fn a_job_that_panics_ends_the_process() {
             let leases = Arc::new(Leases::new(&world.app.store, now, &world.base));
             let rest = Duration::from_millis(1);
             let panics = Job::new("panics", rest, || async { panic!("on purpose") });
-            let doing = tokio::spawn(supervise(Arc::clone(&world.app), leases, vec![panics]));
+            let doing = chancery_testkit::spawn(supervise(Arc::clone(&world.app), leases, vec![panics]));
             until("it is told", || async { BROKEN.load(Ordering::SeqCst) }).await;
             doing.abort();
             world.user("ada").await;

@@ -128,7 +128,7 @@ fn applied(log: &str) -> Vec<&str> {
 }
 
 async fn with_token(server: Process) -> Process {
-    let mut server = tokio::task::spawn_blocking(|| server.awaited()).await.unwrap();
+    let mut server = chancery_testkit::spawn_blocking(|| server.awaited()).await.unwrap();
     let anonymous = Client::anonymous(&server.base);
     let form =
         format!("grant_type=client_credentials&client_id=root&client_secret={}", chancery_testkit::SECRET);

@@ -40,11 +40,11 @@ async fn number(database: &Database, text: &'static str) -> i64 {
         Some(path) => Target::Sqlite(path.into()),
         None => Target::Postgres(database.url().to_owned()),
     };
-    let store = tokio::task::spawn_blocking(move || Store::open(&target, Settings::default()));
+    let store = chancery_testkit::spawn_blocking(move || Store::open(&target, Settings::default()));
     let store = store.await.unwrap().unwrap();
     let read = store.run("Test", Mode::Long, None, move |tx| tx.one(text, &[], |row| row.int(0)));
     let found = read.await.map_err(|error: Error| error.to_string()).unwrap().unwrap();
-    tokio::task::spawn_blocking(move || store.close()).await.unwrap();
+    chancery_testkit::spawn_blocking(move || store.close()).await.unwrap();
     found
 }
 
@@ -257,7 +257,7 @@ async fn a_master_key_becomes_another_postgres() {
 async fn encrypted_by(database: &Database, key: &MasterKey) -> Vec<String> {
     let path = database.url().strip_prefix("sqlite:").unwrap().to_owned();
     let target = Target::Sqlite(path.into());
-    let store = tokio::task::spawn_blocking(move || Store::open(&target, Settings::default()));
+    let store = chancery_testkit::spawn_blocking(move || Store::open(&target, Settings::default()));
     let store = store.await.unwrap().unwrap();
     let id = key.seal("", b"")[..4].to_vec();
     let read = store.run("Test", Mode::Long, None, move |tx| {
@@ -281,7 +281,7 @@ async fn encrypted_by(database: &Database, key: &MasterKey) -> Vec<String> {
         Ok::<_, Error>(found)
     });
     let found = read.await.unwrap();
-    tokio::task::spawn_blocking(move || store.close()).await.unwrap();
+    chancery_testkit::spawn_blocking(move || store.close()).await.unwrap();
     found
 }
 

@@ -79,13 +79,13 @@ async fn a_pooler_of_transactions_is_refused() {
     let (before, name) = database.url().rsplit_once('/').unwrap();
     let target = before.rsplit_once('@').unwrap().1.to_owned();
     let url = format!("{}@{pooler}/{name}", before.rsplit_once('@').unwrap().0);
-    tokio::spawn(async move {
+    chancery_testkit::spawn(async move {
         let shared = Arc::new(Mutex::new(Shared::default()));
         while let Ok((client, _)) = listener.accept().await {
-            tokio::spawn(serve(client, target.clone(), Arc::clone(&shared)));
+            chancery_testkit::spawn(serve(client, target.clone(), Arc::clone(&shared)));
         }
     });
-    let opening = tokio::task::spawn_blocking(move || {
+    let opening = chancery_testkit::spawn_blocking(move || {
         let settings = Settings { connections: 2, ..Settings::default() };
         Store::open(&Target::Postgres(url), settings).map(|store| store.close())
     });

@@ -34,7 +34,7 @@ on_both_engines! {
         for (class, mode) in [Class::Ordinary, Class::Background].into_iter().flat_map(|class| [(class, Mode::Write), (class, Mode::Long)]) {
             for _ in 0..30 {
                 let (store, held, free) = (world.app.store.with(class), Arc::clone(&held), Arc::clone(&release.0));
-                tokio::spawn(async move {
+                chancery_testkit::spawn(async move {
                     let hold = store.run("Hold", mode, None, move |_| {
                         held.fetch_add(1, Ordering::SeqCst);
                         while !free.load(Ordering::SeqCst) {

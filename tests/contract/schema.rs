@@ -82,12 +82,12 @@ async fn find_after(engine: Engine, text: &'static str) -> Start {
 
 async fn open(open: fn(&Target, Settings) -> Result<Store, Error>, target: &Target) -> Result<Store, String> {
     let target = target.clone();
-    let opened = tokio::task::spawn_blocking(move || open(&target, Settings::default())).await.unwrap();
+    let opened = chancery_testkit::spawn_blocking(move || open(&target, Settings::default())).await.unwrap();
     opened.map_err(|error| error.to_string())
 }
 
 async fn close(store: Store) {
-    tokio::task::spawn_blocking(move || store.close()).await.unwrap();
+    chancery_testkit::spawn_blocking(move || store.close()).await.unwrap();
 }
 
 /// A newer schema is served as long as its floor allows it.

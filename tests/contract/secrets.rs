@@ -70,7 +70,9 @@ pub async fn store(database: &Database) -> Store {
         Some(path) => Target::Sqlite(path.into()),
         None => Target::Postgres(database.url().to_owned()),
     };
-    tokio::task::spawn_blocking(move || Store::open(&target, Settings::default()).unwrap()).await.unwrap()
+    chancery_testkit::spawn_blocking(move || Store::open(&target, Settings::default()).unwrap())
+        .await
+        .unwrap()
 }
 
 async fn column(store: &Store, text: String) -> Vec<String> {
@@ -261,7 +263,7 @@ async fn no_secret_leaks(engine: Engine) {
         &tables.iter().find(|(name, _)| name == "idempotent_answer.request_digest").unwrap().1;
     assert_eq!(request_digests.split(' ').count(), 4);
     assert!(!collector.digests.lock().unwrap().iter().any(|digest| request_digests.contains(digest)));
-    tokio::task::spawn_blocking(move || store.close()).await.unwrap();
+    chancery_testkit::spawn_blocking(move || store.close()).await.unwrap();
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -132,13 +132,13 @@ pub async fn execute(database: &Database, statements: &'static [&'static str]) {
         None => Target::Postgres(database.url().to_owned()),
     };
     let store =
-        tokio::task::spawn_blocking(move || Store::open(&target, chancery_store::Settings::default()));
+        chancery_testkit::spawn_blocking(move || Store::open(&target, chancery_store::Settings::default()));
     let store = store.await.unwrap().unwrap();
     let run = store.run("Test", Mode::Write, None, move |tx| {
         statements.iter().try_for_each(|text| raw::queue(tx, text, Vec::new()))
     });
     run.await.map_err(|error: Error| error.to_string()).unwrap();
-    tokio::task::spawn_blocking(move || store.close()).await.unwrap();
+    chancery_testkit::spawn_blocking(move || store.close()).await.unwrap();
 }
 
 /// No caller can get a token any more: after this damage and `chancery recover` the client app in its output

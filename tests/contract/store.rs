@@ -86,7 +86,7 @@ on_both_engines! {
         write(&store, |tx| insert(tx, "taken")).await.unwrap();
         let writes = (0..200).map(|number| {
             let store = store.clone();
-            tokio::spawn(async move {
+            chancery_testkit::spawn(async move {
                 write(&store, move |tx| {
                     insert(tx, &format!("n{number}"))?;
                     if number % 3 == 0 {
@@ -108,7 +108,7 @@ on_both_engines! {
         write(&store, |tx| insert(tx, "counter")).await.unwrap();
         let adds = (0..64).map(|_| {
             let store = store.clone();
-            tokio::spawn(async move {
+            chancery_testkit::spawn(async move {
                 write(&store, |tx| {
                     let number = tx.one("SELECT number FROM thing", &[], |row| row.int(0))?.unwrap();
                     raw::queue(tx, "UPDATE thing SET number = ?1", vec![Value::Int(number + 1)])
@@ -264,7 +264,7 @@ on_both_engines! {
         let store = Arc::new(things(&world.app.store).await);
         let jobs = (0..120).map(|number| {
             let store = Arc::clone(&store);
-            tokio::spawn(async move {
+            chancery_testkit::spawn(async move {
                 if number % 4 == 0 {
                     write(&store, move |tx| insert(tx, &format!("n{number}"))).await.unwrap();
                 } else {
@@ -314,7 +314,7 @@ on_both_engines! {
         let held: Vec<_> = (0..Settings::default().connections)
             .map(|_| {
                 let (store, gate) = (world.app.store.clone(), Arc::clone(&gate));
-                tokio::spawn(async move {
+                chancery_testkit::spawn(async move {
                     write(&store, move |_| {
                         drop(gate.1.wait_while(gate.0.lock().unwrap(), |open| !*open).unwrap());
                         Ok(())
@@ -331,7 +331,7 @@ on_both_engines! {
         refused.problem(503, "unavailable");
         assert!(world.app.store.figures().shed > 0);
         let own = world.app.store.with(Class::Background);
-        let own = tokio::spawn(async move { write(&own, |tx| tx.epoch()).await });
+        let own = chancery_testkit::spawn(async move { write(&own, |tx| tx.epoch()).await });
         *gate.0.lock().unwrap() = true;
         gate.1.notify_all();
         own.await.unwrap().unwrap();

@@ -86,7 +86,7 @@ async fn of_warnings(engine: Engine) {
         raw::execute(tx, text, &[V::Text("x".repeat(5000)), user.clone()])
     });
     spoiled.await.map_err(|error: Error| error).unwrap();
-    tokio::task::spawn_blocking(move || store.close()).await.unwrap();
+    chancery_testkit::spawn_blocking(move || store.close()).await.unwrap();
     let server = Process::start(&database, &[("CHANCERY_LOG", "warn")]).await;
     traced(&server.admin, Method::POST, &format!("{USERS}/synchronize"), &Value::Null).await.expect(200);
     let lines = lines(server);

@@ -28,7 +28,7 @@ on_both_engines! {
         let changes = (0..16).map(|number| {
             let (admin, one) = (world.admin.clone(), one.clone());
             let patch = json!({ "firstName": format!("A{number}"), "concurrencyToken": user["concurrencyToken"] });
-            tokio::spawn(async move { admin.patch(&one, patch).await.status.as_u16() })
+            chancery_testkit::spawn(async move { admin.patch(&one, patch).await.status.as_u16() })
         });
         let mut statuses = Vec::new();
         for change in changes.collect::<Vec<_>>() {
@@ -42,7 +42,7 @@ on_both_engines! {
     async fn of_parallel_creates_with_one_name_one_wins(world: World) {
         let creates = (0..16).map(|_| {
             let (admin, path) = (world.admin.clone(), world.path("/User"));
-            tokio::spawn(async move { admin.post(&path, json!({ "loginName": "ada" })).await.status.as_u16() })
+            chancery_testkit::spawn(async move { admin.post(&path, json!({ "loginName": "ada" })).await.status.as_u16() })
         });
         let mut statuses = Vec::new();
         for create in creates.collect::<Vec<_>>() {
@@ -119,7 +119,7 @@ on_both_engines! {
     async fn parallel_requests_with_one_key_do_it_once(world: World) {
         let sends = (0..12).map(|_| {
             let (admin, users) = (world.admin.clone(), world.path("/User"));
-            tokio::spawn(async move {
+            chancery_testkit::spawn(async move {
                 let body = json!({ "loginName": "ada" }).to_string().into_bytes();
                 admin.send(Method::POST, &users, &[JSON, ("idempotency-key", "one")], body).await
             })

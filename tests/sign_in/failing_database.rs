@@ -97,7 +97,7 @@ async fn requests_to_a_hanging_database_time_out() {
         .map(|number| {
             let client = server.admin.clone();
             let body = json!({ "loginName": format!("hung{number}") });
-            tokio::spawn(async move { client.post(USERS, body).await.status.as_u16() })
+            chancery_testkit::spawn(async move { client.post(USERS, body).await.status.as_u16() })
         })
         .collect();
     let began = std::time::Instant::now();
@@ -266,7 +266,8 @@ async fn more_connections_than_the_maximum_are_reported() {
     let database = Database::create(Engine::Postgres);
     let target = Target::Postgres(database.url().to_owned());
     let settings = Settings { connections: 100_000, ..Settings::default() };
-    let opened = tokio::task::spawn_blocking(move || Store::open(&target, settings).map(drop)).await.unwrap();
+    let opened =
+        chancery_testkit::spawn_blocking(move || Store::open(&target, settings).map(drop)).await.unwrap();
     assert!(opened.unwrap_err().to_string().contains("lower CHANCERY_DATABASE_CONNECTIONS"));
 }
 
@@ -276,7 +277,7 @@ async fn a_start_waits_for_its_database() {
     let database = Database::create(Engine::Postgres);
     let proxy = Proxy::start(database.url()).await;
     proxy.close();
-    let opening = tokio::spawn(opened(proxy.url(database.url(), "127.0.0.1")));
+    let opening = chancery_testkit::spawn(opened(proxy.url(database.url(), "127.0.0.1")));
     until("it was tried twice", || async { proxy.refused_connections() >= 2 }).await;
     proxy.open();
     assert_eq!(opening.await.unwrap(), Ok(()));
@@ -288,7 +289,7 @@ async fn a_start_waits_for_its_database() {
 async fn failures_are_distinguished() {
     let database = Database::create(Engine::Postgres);
     let target = Target::Postgres(database.url().to_owned());
-    let opening = tokio::task::spawn_blocking(move || Store::open(&target, Settings::default()));
+    let opening = chancery_testkit::spawn_blocking(move || Store::open(&target, Settings::default()));
     let store = opening.await.unwrap().unwrap();
     let slow = store.run("Test", Mode::Write, None, |tx| {
         tx.query("SELECT set_config('statement_timeout', '50', true)", &[], |_| Ok(()))?;
@@ -315,7 +316,7 @@ async fn failures_are_distinguished() {
         before + 1,
         "it goes on"
     );
-    tokio::task::spawn_blocking(move || store.close()).await.unwrap();
+    chancery_testkit::spawn_blocking(move || store.close()).await.unwrap();
 }
 
 /// Section 5: an operation is refused before it runs, or awaited. Reads of the epoch are shared by their callers.
@@ -323,7 +324,7 @@ async fn failures_are_distinguished() {
 async fn a_running_read_of_the_epoch_is_awaited() {
     let database = Database::create(Engine::Postgres);
     let target = Target::Postgres(database.url().to_owned());
-    let opening = tokio::task::spawn_blocking(move || Store::open(&target, Settings::default()));
+    let opening = chancery_testkit::spawn_blocking(move || Store::open(&target, Settings::default()));
     let store = opening.await.unwrap().unwrap();
     let (locked, is_locked) = std::sync::mpsc::channel();
     let holder = store.run("Test", Mode::Write, None, move |tx| {
@@ -333,18 +334,18 @@ async fn a_running_read_of_the_epoch_is_awaited() {
         tx.query("SELECT 1 FROM pg_sleep(4)", &[], |_| Ok(()))
     });
     let reader = async {
-        tokio::task::spawn_blocking(move || is_locked.recv()).await.unwrap().unwrap();
+        chancery_testkit::spawn_blocking(move || is_locked.recv()).await.unwrap().unwrap();
         store.epoch().await
     };
     let (held, epoch) = tokio::join!(holder, reader);
     assert_eq!(held, Ok(()));
     assert!(epoch.is_ok(), "{epoch:?}");
-    tokio::task::spawn_blocking(move || store.close()).await.unwrap();
+    chancery_testkit::spawn_blocking(move || store.close()).await.unwrap();
 }
 
 /// Whether a store opens, or why not.
 async fn opened(url: String) -> Result<(), String> {
-    let opening = tokio::task::spawn_blocking(move || {
+    let opening = chancery_testkit::spawn_blocking(move || {
         let settings = Settings { connections: 2, ..Settings::default() };
         let store =
             Store::open(&Target::Postgres(url), settings).map_err(|error: Error| error.to_string())?;

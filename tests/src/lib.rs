@@ -20,7 +20,7 @@ pub mod roles;
 pub mod signer;
 pub mod signing;
 
-use std::net::TcpListener;
+use std::{net::TcpListener, pin::Pin};
 
 use chancery::{Job, MailSettings, jobs};
 use chancery_record::Timestamp;
@@ -63,7 +63,12 @@ pub async fn feed_from_now(client: &Client, feed: &str) -> Value {
 }
 
 /// Waits until something holds.
-pub async fn until<F: Future<Output = bool>>(what: &str, holds: impl Fn() -> F) {
+pub async fn until<'a, F: Future<Output = bool> + 'a>(what: &str, holds: impl Fn() -> F + 'a) {
+    wait(what, &|| Box::pin(holds())).await;
+}
+
+/// Boxed, so that it is compiled once and not for each condition.
+async fn wait<'a>(what: &str, holds: &(dyn Fn() -> Pin<Box<dyn Future<Output = bool> + 'a>> + 'a)) {
     let waiting = async {
         while !holds().await {
             tokio::time::sleep(std::time::Duration::from_millis(20)).await;

@@ -14,6 +14,7 @@ mod process;
 mod proxy;
 mod receiver;
 mod server_config;
+mod task;
 mod template;
 mod translations;
 mod world;
@@ -24,6 +25,7 @@ pub use process::{Process, SECRET};
 pub use proxy::{Cut, Proxy, TlsAnswer};
 pub use receiver::{Received, Receiver};
 pub use server_config::ROOT_SECRET;
+pub use task::{spawn, spawn_blocking};
 pub use world::{RoleRow, Test, World, no_arguments, one_address, run_with};
 
 /// How long a test waits for an expected state, before it fails. A machine that does other work is slow, and tests do

@@ -86,11 +86,11 @@ async fn a_file_behind_its_checkpoint_is_rejected() {
     let cut = |text: &'static str| {
         let target = target.clone();
         async move {
-            let opened = tokio::task::spawn_blocking(move || Store::open(&target, Settings::default()));
+            let opened = chancery_testkit::spawn_blocking(move || Store::open(&target, Settings::default()));
             let store = opened.await.unwrap().unwrap();
             let cut = store.run("Test", Mode::Write, None, move |tx| raw::execute(tx, text, &[]));
             assert!(cut.await.map_err(|error: Error| error.to_string()).unwrap() > 0);
-            tokio::task::spawn_blocking(move || store.close()).await.unwrap();
+            chancery_testkit::spawn_blocking(move || store.close()).await.unwrap();
         }
     };
     cut("DELETE FROM audit_leaf WHERE position >= (SELECT size - 1 FROM audit_tree t WHERE t.store = audit_leaf.store)").await;

@@ -79,7 +79,7 @@ async fn a_server_that_runs_during_a_restore_stops() {
     let database = Database::create(Engine::Postgres);
     let mut server = Process::start(&database, &[]).await;
     done(&run(&database, &["restore", "--in-place", "--no-erasures"]));
-    let (ended, server) = tokio::task::spawn_blocking(move || (server.wait(), server)).await.unwrap();
+    let (ended, server) = chancery_testkit::spawn_blocking(move || (server.wait(), server)).await.unwrap();
     let log = fs::read_to_string(&server.log).unwrap();
     assert!(!ended && log.contains("was restored meanwhile"), "{log}");
 }
@@ -92,13 +92,13 @@ async fn an_interrupted_restore_must_be_repeated() {
     user(&server, "ada").await;
     assert!(server.stop());
     let target = Target::Sqlite(database.folder().join("chancery.sqlite"));
-    let opened = tokio::task::spawn_blocking(move || Store::open(&target, Settings::default()));
+    let opened = chancery_testkit::spawn_blocking(move || Store::open(&target, Settings::default()));
     let store = opened.await.unwrap().unwrap();
     let broken = store.run("Test", Mode::Write, None, |tx| {
         raw::execute(tx, "UPDATE installation SET is_restoring = ?1", &[Value::Bool(true)])
     });
     broken.await.map_err(|error: Error| error.to_string()).unwrap();
-    tokio::task::spawn_blocking(move || store.close()).await.unwrap();
+    chancery_testkit::spawn_blocking(move || store.close()).await.unwrap();
     let error = refused(&run(&database, &["serve"]));
     assert!(error.contains("being restored"), "{error}");
     done(&run(&database, &["restore", "--in-place", "--no-erasures"]));
@@ -211,7 +211,7 @@ async fn a_restore_ends_the_rows_of_every_table_with_tokens() {
     let database = Database::create(Engine::Sqlite);
     let file = database.folder().join("chancery.sqlite");
     let target = Target::Sqlite(file.clone());
-    let opened = tokio::task::spawn_blocking(move || Store::open(&target, Settings::default()));
+    let opened = chancery_testkit::spawn_blocking(move || Store::open(&target, Settings::default()));
     let store = opened.await.unwrap().unwrap();
     let raw = rusqlite::Connection::open(file).unwrap();
     raw.execute_batch("PRAGMA foreign_keys = OFF; PRAGMA ignore_check_constraints = ON").unwrap();
@@ -226,7 +226,7 @@ async fn a_restore_ends_the_rows_of_every_table_with_tokens() {
     let active = "SELECT count(*) FROM (SELECT ended_on FROM sign_in_session UNION ALL SELECT ended_on FROM sign_in_grant) \
         WHERE ended_on IS NULL";
     assert_eq!(raw.query_row(active, [], |row| row.get::<_, i64>(0)).unwrap(), 0);
-    tokio::task::spawn_blocking(move || store.close()).await.unwrap();
+    chancery_testkit::spawn_blocking(move || store.close()).await.unwrap();
 }
 
 /// Inserts a row whose mandatory columns have a value of their type.

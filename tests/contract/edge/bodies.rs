@@ -28,7 +28,7 @@ on_both_engines! {
             let mut interim = [0; 64];
             let length = timeout(BOUND, connection.read(&mut interim)).await.unwrap().unwrap();
             assert!(interim[..length].starts_with(b"HTTP/1.1 100"), "it is waited for");
-            dripping.push(tokio::spawn(async move {
+            dripping.push(chancery_testkit::spawn(async move {
                 while connection.write_all(b" ").await.is_ok() {
                     sleep(Duration::from_secs(5)).await;
                 }
@@ -65,7 +65,7 @@ on_both_engines! {
                     Ok::<_, chancery_store::Error>(())
                 }).await
             };
-            long_reads.push((tokio::spawn(long), end));
+            long_reads.push((chancery_testkit::spawn(long), end));
         }
         for _ in &long_reads {
             timeout(BOUND, started.recv()).await.unwrap().unwrap();

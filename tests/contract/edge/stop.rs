@@ -10,7 +10,7 @@ use super::{BOUND, connect, ended, receive, send};
 const GET: &str = "GET /health/live HTTP/1.1\r\nhost: a\r\n\r\n";
 
 async fn has_ended(mut server: Process) -> bool {
-    tokio::task::spawn_blocking(move || server.wait()).await.unwrap()
+    chancery_testkit::spawn_blocking(move || server.wait()).await.unwrap()
 }
 
 /// Section 5 of operating: after SIGTERM the server reports that it drains, continues to serve, and closes connections

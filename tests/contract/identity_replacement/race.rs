@@ -52,7 +52,7 @@ async fn race(
     let runs = operations.iter().map(|(actor, step, wait)| {
         let (client, path) = (actors[*actor].0.clone(), path(replacement, STEPS[*step]));
         let wait = *wait;
-        tokio::spawn(async move { send_with_retry(&client, &path, wait).await })
+        chancery_testkit::spawn(async move { send_with_retry(&client, &path, wait).await })
     });
     let statuses_of: Vec<u16> = join_all(runs).await.into_iter().map(Result::unwrap).collect();
     let succeeded: Vec<&Operation> = operations

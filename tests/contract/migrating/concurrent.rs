@@ -126,7 +126,7 @@ async fn a_program_waits_for_the_migrations_of_another_outside_of_transactions()
 #[tokio::test(flavor = "multi_thread")]
 async fn of_concurrent_starts_one_migrates() {
     let database = restored(Engine::Postgres);
-    let started = [(); 3].map(|()| tokio::spawn(with_token(Process::begin(&database, &[]))));
+    let started = [(); 3].map(|()| chancery_testkit::spawn(with_token(Process::begin(&database, &[]))));
     let mut lines = 0;
     let mut servers = Vec::new();
     for server in started {

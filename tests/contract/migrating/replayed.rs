@@ -101,7 +101,7 @@ fn statements_of_a_release_are_accepted_by_postgres() {
 async fn statements_of_a_release_are_accepted_by_sqlite() {
     let database = migrated(Engine::Sqlite);
     let target = Target::Sqlite(database.folder().join("chancery.sqlite"));
-    let opened = tokio::task::spawn_blocking(move || Store::open(&target, Settings::default()));
+    let opened = chancery_testkit::spawn_blocking(move || Store::open(&target, Settings::default()));
     let store = opened.await.unwrap().unwrap();
     for (version, statements) in releases(Engine::Sqlite) {
         let explained = store.run("Explain", Mode::Write, None, move |tx| {
@@ -113,7 +113,7 @@ async fn statements_of_a_release_are_accepted_by_sqlite() {
         });
         assert_eq!(explained.await.unwrap(), [""; 0], "{version}");
     }
-    tokio::task::spawn_blocking(move || store.close()).await.unwrap();
+    chancery_testkit::spawn_blocking(move || store.close()).await.unwrap();
 }
 
 /// The check itself detects statements that no longer fit.

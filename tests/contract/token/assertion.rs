@@ -313,7 +313,7 @@ on_both_engines! {
         }
         let no_wait = std::time::Duration::ZERO;
         assert!(tokio::time::timeout(no_wait, listener.accept()).await.is_err(), "nobody asked for keys");
-        let accepted = tokio::spawn(async move { listener.accept().await.map(drop) });
+        let accepted = chancery_testkit::spawn(async move { listener.accept().await.map(drop) });
         assert_oauth_error(present(&world, &own.assert(&claims(&world, &far, json!({})))).await, 401, "invalid_client");
         tokio::time::timeout(chancery_testkit::PATIENCE, accepted).await.unwrap().unwrap().unwrap();
     }

@@ -114,7 +114,7 @@ on_both_engines! {
         let (gate, held) = (Arc::new((Mutex::new(false), Condvar::new())), Arc::new(AtomicUsize::new(0)));
         for _ in 0..2 {
             let (store, gate, held) = (world.app.store.clone(), Arc::clone(&gate), Arc::clone(&held));
-            tokio::spawn(async move {
+            chancery_testkit::spawn(async move {
                 let hold = store.run("Hold", Mode::Quick, None, move |_| {
                     held.fetch_add(1, Ordering::SeqCst);
                     drop(gate.1.wait_while(gate.0.lock().unwrap(), |open| !*open).unwrap());

@@ -32,7 +32,7 @@ on_both_engines! {
             Job::new("sign-out", rest, || async { Err("<b>on purpose</b>".into()) }),
         ];
         let leases = Arc::new(Leases::new(&world.app.store, now, &world.base));
-        let doing = tokio::spawn(supervise(Arc::clone(&world.app), leases, jobs));
+        let doing = chancery_testkit::spawn(supervise(Arc::clone(&world.app), leases, jobs));
         // the server's own job of that name may succeed at any time
         let shown = RefCell::new(String::new());
         let has_both = async || {

@@ -69,7 +69,7 @@ impl Reader {
 
 fn spawn(transport: Transport, callers: &Callers, stored: &Arc<Mutex<StoredState>>) -> JoinHandle<()> {
     let (callers, stored) = (Arc::clone(callers), Arc::clone(stored));
-    tokio::spawn(async move {
+    chancery_testkit::spawn(async move {
         for attempt in 0.. {
             // each time with another process
             let client = callers[attempt % callers.len()].borrow().clone();

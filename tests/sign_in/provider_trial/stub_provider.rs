@@ -171,10 +171,10 @@ impl StubProvider {
             held: AtomicUsize::new(0),
         });
         let serving = Arc::clone(&provider);
-        tokio::spawn(async move {
+        chancery_testkit::spawn(async move {
             while let Ok((stream, _)) = listener.accept().await {
                 let provider = Arc::clone(&serving);
-                tokio::spawn(async move { provider.serve(stream).await });
+                chancery_testkit::spawn(async move { provider.serve(stream).await });
             }
         });
         provider

@@ -62,7 +62,7 @@ async fn kill_in_replacements(engine: Engine) {
     let path = at(&format!("/Groups/{}", group["id"].as_str().unwrap()));
     for answers in [1, 2, 3, 4] {
         let (committed_sender, mut committed) = tokio::sync::mpsc::channel(100);
-        let writing = tokio::spawn(replace_until_gone(
+        let writing = chancery_testkit::spawn(replace_until_gone(
             server.admin.with_token(&token),
             format!("{path}?attributes=id"),
             halves.clone(),

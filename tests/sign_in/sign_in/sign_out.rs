@@ -80,7 +80,7 @@ on_both_engines! {
         let home = SignInApp::with(&world, json!({ "backchannelLogoutUri": address })).await;
         let (mut browser, _) = tokens(&world, &home).await;
         sign_out(&mut browser, "").await;
-        let notification = tokio::task::spawn_blocking(move || heard.recv_timeout(PATIENCE)).await.unwrap();
+        let notification = chancery_testkit::spawn_blocking(move || heard.recv_timeout(PATIENCE)).await.unwrap();
         assert!(notification.unwrap().contains("logout_token="));
     }
 }

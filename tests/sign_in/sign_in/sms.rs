@@ -41,7 +41,7 @@ async fn gateway(certificate: &Path, statuses: Vec<u16>) -> (String, UnboundedRe
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = format!("https://{}/send", listener.local_addr().unwrap());
     let (sending, sent) = unbounded_channel();
-    tokio::spawn(async move {
+    chancery_testkit::spawn(async move {
         let acceptor = TlsAcceptor::from(Arc::new(config));
         for status in statuses {
             let (stream, _) = listener.accept().await.unwrap();

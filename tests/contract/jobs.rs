@@ -5,7 +5,7 @@ use std::{
     path::Path,
     sync::{
         Arc,
-        atomic::{AtomicBool, Ordering},
+        atomic::{AtomicBool, AtomicU64, Ordering},
     },
     time::Duration,
 };
@@ -231,6 +231,27 @@ async fn different_public_addresses_are_logged() {
     for (server, other) in [(&left, &right), (&right, &left)] {
         let lines = lines(server);
         assert!(lines.len() == 1 && lines[0].contains(&other.base), "{lines:?}");
+    }
+}
+
+on_both_engines! {
+    /// A job is woken by a commit of its process, however long its idle interval is.
+    async fn a_commit_wakes_jobs_that_wait_for_one(world: World) {
+        let runs = Arc::new(AtomicU64::new(0));
+        let counted = Arc::clone(&runs);
+        let work = move || {
+            counted.fetch_add(1, Ordering::SeqCst);
+            async { Ok(()) }
+        };
+        let job = Job::new("counts", Duration::from_millis(1), work).idle(Duration::from_hours(1));
+        let leases = Arc::new(Leases::new(&world.app.store, now, &world.base));
+        let doing = chancery_testkit::spawn(supervise(Arc::clone(&world.app), leases, vec![job]));
+        for name in ["ada", "bob", "cleo"] {
+            let before = runs.load(Ordering::SeqCst);
+            world.user(name).await;
+            until("the job runs", || async { runs.load(Ordering::SeqCst) > before }).await;
+        }
+        doing.abort();
     }
 }
 

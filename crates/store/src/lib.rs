@@ -5,6 +5,7 @@
 //! and the migration files knows an engine by name.
 
 mod clock;
+mod commits;
 mod connection;
 pub mod copy;
 mod error;
@@ -439,6 +440,20 @@ impl Store {
             Engine::Sqlite(sqlite) => &sqlite.reading,
             Engine::Postgres(postgres) => &postgres.queue,
         }
+    }
+
+    /// Waits until this process has committed something since `seen`, which an earlier call returned; at once without it. Commits
+    /// that [`Tx::note_routine`] names do not count.
+    pub async fn committed_since(&self, seen: Option<u64>) -> u64 {
+        match &self.engine {
+            Engine::Sqlite(sqlite) => sqlite.commits().after(seen).await,
+            Engine::Postgres(postgres) => postgres.commits().after(seen).await,
+        }
+    }
+
+    /// Whether other processes may write to the database, too. An embedded one has one process.
+    pub const fn is_shared(&self) -> bool {
+        matches!(self.engine, Engine::Postgres(_))
     }
 
     /// Whether the store can serve, as last observed.

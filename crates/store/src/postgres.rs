@@ -26,6 +26,7 @@ use self::{
 };
 use crate::{
     Class, Error, Figures, Health, Mode, Settings,
+    commits::Commits,
     connection::postgres::{Session, address},
     guard::spawn,
     job::Job,
@@ -55,12 +56,18 @@ pub struct Postgres {
 #[derive(Default)]
 struct Counters {
     commits: AtomicU64,
+    changes: Commits,
     retries: AtomicU64,
     statements: AtomicU64,
     round_trips: AtomicU64,
 }
 
 impl Postgres {
+    /// The commits of this process.
+    pub fn commits(&self) -> &Commits {
+        &self.counters.changes
+    }
+
     pub fn open(url: &str, settings: Settings) -> Result<Arc<Self>, Error> {
         let servers = Servers::new(url, settings.insecure)?;
         let mut session = await_database(&servers)?;

@@ -21,6 +21,7 @@ pub use whole::{back_up, check_file, refuse_foreign};
 use crate::{
     Class, Error, Figures, Health, HoldObserver, Mode, Settings, Tx,
     clock::{self, Anchor},
+    commits::Commits,
     connection::sqlite::{Connection, ConnectionLimits},
     job::{Job, attempt},
     migrate,
@@ -60,6 +61,7 @@ pub struct Sqlite {
 #[derive(Default)]
 struct Counters {
     commits: AtomicU64,
+    changes: Commits,
     writes: AtomicU64,
     statements: AtomicU64,
     log_bytes: AtomicU64,
@@ -183,6 +185,11 @@ impl Sqlite {
         reader.execute("COMMIT", &[])?;
         self.quick_readers.lock().unwrap_or_else(PoisonError::into_inner).push(reader);
         outcome.map(drop)
+    }
+
+    /// The commits of this process.
+    pub fn commits(&self) -> &Commits {
+        &self.counters.changes
     }
 
     /// Queues a long read.

@@ -10,12 +10,14 @@ use crate::{
 
 /// A transaction on either engine. A failure ends it: the first one is remembered, whatever the operation does
 /// with it, and decides whether the operation runs again.
+#[expect(clippy::struct_excessive_bools, reason = "they are independent of each other")]
 pub struct Tx<'c> {
     engine: Engine<'c>,
     /// The name of the running operation.
     pub(crate) operation: &'static str,
     failure: Option<Error>,
     is_dry_run: bool,
+    is_routine: bool,
     erases: bool,
     proof: Option<CommitProof>,
     commit_outcome: Option<CommitOutcome>,
@@ -51,6 +53,7 @@ impl<'c> Tx<'c> {
             failure: None,
             is_dry_run: false,
             erases: false,
+            is_routine: false,
             proof: None,
             commit_outcome: None,
             epoch: None,
@@ -305,6 +308,15 @@ impl<'c> Tx<'c> {
     /// secret.
     pub const fn commit_dry_run(&mut self) {
         self.is_dry_run = false;
+    }
+
+    /// Records that the operation leaves nothing to do for background jobs, as the renewal of a lease: its commit does not wake them.
+    pub const fn note_routine(&mut self) {
+        self.is_routine = true;
+    }
+
+    pub(crate) const fn is_routine(&self) -> bool {
+        self.is_routine
     }
 
     /// Records that the operation erases data that must not be readable again, such as a person: SQLite's log,

@@ -3,10 +3,7 @@
 
 use std::{
     collections::{BTreeSet, HashMap},
-    sync::{
-        Arc, Mutex, PoisonError,
-        atomic::{AtomicU64, Ordering},
-    },
+    sync::{Arc, Mutex, PoisonError},
     time::Duration,
 };
 
@@ -56,8 +53,6 @@ pub struct Leases {
     /// The public URLs of other processes that were seen last.
     others: Mutex<BTreeSet<String>>,
     held: Mutex<HashMap<&'static str, Instant>>,
-    /// The commits that renewed leases and sent heartbeats.
-    commits: AtomicU64,
     /// Locked during each transaction that registers this process or its leases, and during the release: a transaction after the
     /// release would register them again.
     registration: Arc<tokio::sync::Mutex<()>>,
@@ -78,7 +73,6 @@ impl Leases {
             public_url: public_url.to_owned(),
             others: Mutex::default(),
             held: Mutex::default(),
-            commits: AtomicU64::new(0),
             registration: Arc::default(),
             era: None,
             outdated: watch::Sender::new(None),
@@ -104,11 +98,6 @@ impl Leases {
     /// Whether the database is embedded: it has one process, which holds every lease.
     fn is_only_process(&self) -> bool {
         self.store.engine() == "sqlite"
-    }
-
-    /// The number of commits that renewed leases and sent heartbeats.
-    pub fn commits(&self) -> u64 {
-        self.commits.load(Ordering::Relaxed)
     }
 
     fn until(&self, name: &str) -> Option<Instant> {
@@ -179,6 +168,7 @@ impl Leases {
         let guard = Arc::clone(&self.registration).lock_owned().await;
         let taken = self.store.run("TakeLeases", Mode::Write, None, move |tx| {
             let _guard = &guard;
+            tx.note_routine();
             let text = StateTable::JobLease.insert(
                 "(holder, until, name) VALUES (?1, ?2, ?3) ON CONFLICT (name) DO UPDATE SET holder = ?1, until = ?2 \
                  WHERE job_lease.holder = ?1 OR job_lease.until < ?4",
@@ -193,7 +183,6 @@ impl Leases {
             Ok::<_, Error>(taken)
         });
         let taken = taken.await?;
-        self.commits.fetch_add(1, Ordering::Relaxed);
         self.hold(taken.into_iter(), began);
         Ok(())
     }
@@ -204,12 +193,12 @@ impl Leases {
         let guard = Arc::clone(&self.registration).lock_owned().await;
         let extended = self.store.run("ExtendLeases", Mode::Write, None, move |tx| {
             let _guard = &guard;
+            tx.note_routine();
             let text = StateTable::JobLease.update("SET until = ?2 WHERE holder = ?1");
             let rows = tx.execute(&text, &[Value::Id(holder), Value::Int(now + LEASE)])?;
             Ok::<_, Error>(rows == count)
         });
         let has_all = extended.await?;
-        self.commits.fetch_add(1, Ordering::Relaxed);
         Ok(has_all)
     }
 
@@ -226,6 +215,7 @@ impl Leases {
         let guard = Arc::clone(&self.registration).lock_owned().await;
         let sign = self.store.run("GiveSign", Mode::Write, None, move |tx| {
             let _guard = &guard;
+            tx.note_routine();
             let (version, schema) = (VERSION, Value::Int(schema_version()));
             let url = public_url.as_str().into();
             tx.queue(
@@ -238,7 +228,6 @@ impl Leases {
             tx.queue(&StateTable::Process.delete("WHERE seen_on < ?1"), vec![Value::Int(now - REMEMBERED)])
         });
         sign.await?;
-        self.commits.fetch_add(1, Ordering::Relaxed);
         let floor =
             self.store.run("ReadFloor", Mode::Quick, None, |tx| tx.one(READ_FLOOR, &[], |row| row.int(0)));
         if let Some(why) = refusal_below(floor.await?.unwrap_or(0)) {

@@ -57,12 +57,12 @@ const BATCHES: usize = 64;
 
 /// Grows the trees.
 pub fn job(app: &Arc<App>, now: fn() -> Timestamp) -> Job {
-    let app = Arc::clone(app);
+    let (app, store) = (Arc::clone(app), &app.store);
     let work = move || {
         let app = Arc::clone(&app);
         async move { grow_trees(&app, now()).await.map(drop).map_err(BoxError::from) }
     };
-    Job::new("growing", INTERVAL, work).idle(IDLE_INTERVAL).exclusive()
+    Job::new("growing", INTERVAL, work).after_commits(store, IDLE_INTERVAL).exclusive()
 }
 
 /// Loads the current signing certificates, in each process: another one may be appending the leaves.

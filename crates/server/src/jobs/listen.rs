@@ -6,19 +6,28 @@ use chancery_record::Value;
 use chancery_resource::{LIST, Sql};
 use chancery_store::{Class, Error, Mode, selectable};
 use chancery_web::App;
+use tokio::time::timeout;
 
 use super::Job;
 use crate::start_error::BoxError;
 
 /// The poll interval while there are waiters.
 const INTERVAL: Duration = Duration::from_millis(100);
+/// How long a run without waiters waits for one.
+const IDLE_INTERVAL: Duration = Duration::from_secs(1);
 
 /// Notifies the waiters.
 pub fn job(app: &Arc<App>) -> Job {
     let app = Arc::clone(app);
     Job::new("listening", INTERVAL, move || {
         let app = Arc::clone(&app);
-        async move { notify(&app).await.map_err(BoxError::from) }
+        async move {
+            let tails = &app.context.tails;
+            if tails.trails_with_waiters().is_empty() {
+                let _ = timeout(IDLE_INTERVAL, tails.has_waiter()).await;
+            }
+            notify(&app).await.map_err(BoxError::from)
+        }
     })
 }
 

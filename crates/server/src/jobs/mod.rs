@@ -27,7 +27,7 @@ use chancery_store::{Store, report_panic};
 use chancery_web::{App, trace};
 use tokio::{
     task::JoinSet,
-    time::{Instant, sleep, timeout},
+    time::{Instant, sleep, timeout, timeout_at},
 };
 use tracing::Instrument as _;
 
@@ -77,6 +77,8 @@ pub fn jobs(app: &Arc<App>, mail_settings: &MailSettings, now: fn() -> Timestamp
 
 /// How long calls in progress are waited for at the stop: as long as one takes at most, and its record.
 const LAST_TIME: Duration = Duration::from_secs(20);
+/// The longest interval of a job that has something to do only after commits, where no other process commits.
+const UNSHARED_INTERVAL: Duration = Duration::from_mins(1);
 /// The least interval of a job after a failure.
 const FAILURE_INTERVAL: Duration = Duration::from_secs(10);
 
@@ -115,6 +117,12 @@ impl Job {
         Self { idle, ..self }
     }
 
+    /// Lets the job run only after commits. `idle` bounds how late it notices those of other processes, where there are some.
+    #[must_use]
+    pub fn after_commits(self, store: &Store, idle: Duration) -> Self {
+        self.idle(if store.is_shared() { idle } else { UNSHARED_INTERVAL })
+    }
+
     /// Lets only one process at a time run the job.
     #[must_use]
     pub fn exclusive(self) -> Self {
@@ -132,7 +140,7 @@ impl Job {
         app.expect_job(self.name, rest.max(self.idle));
         let mut seen = None;
         loop {
-            self.wait(rest, &app.store, &leases, &mut seen).await;
+            self.wait(rest, &app.store, &mut seen).await;
             if self.is_exclusive && !leases.holds(self.name) {
                 app.note_job_on_other_process(self.name);
                 continue;
@@ -163,16 +171,11 @@ impl Job {
 
     /// Waits for the interval, and then until this process has committed something since the last run, at most for the idle
     /// interval.
-    async fn wait(&self, rest: Duration, store: &Store, leases: &Leases, seen: &mut Option<u64>) {
+    async fn wait(&self, rest: Duration, store: &Store, seen: &mut Option<u64>) {
         let until = Instant::now() + self.idle;
-        loop {
-            sleep(rest).await;
-            // renewals of leases leave nothing to do for jobs
-            let commits = Some(store.figures().commits.saturating_sub(leases.commits()));
-            if *seen != commits || Instant::now() >= until {
-                *seen = commits;
-                return;
-            }
+        sleep(rest).await;
+        if let Ok(count) = timeout_at(until, store.committed_since(*seen)).await {
+            *seen = Some(count);
         }
     }
 }

@@ -59,7 +59,7 @@ const BATCHES: usize = 64;
 
 /// Assigns positions to committed events.
 pub fn job(app: &Arc<App>) -> Job {
-    let app = Arc::clone(app);
+    let (app, store) = (Arc::clone(app), &app.store);
     let work = move || {
         let app = Arc::clone(&app);
         async move {
@@ -79,7 +79,7 @@ pub fn job(app: &Arc<App>) -> Job {
             }
         }
     };
-    Job::new("placing", INTERVAL, work).idle(IDLE_INTERVAL).exclusive()
+    Job::new("placing", INTERVAL, work).after_commits(store, IDLE_INTERVAL).exclusive()
 }
 
 /// Shows in the metrics and in the detail of readiness whether trails are stuck.

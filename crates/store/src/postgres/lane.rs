@@ -128,6 +128,7 @@ impl Lane {
         let ran = job.run(&mut tx);
         *advances_epoch |= tx.has_advanced_epoch();
         let (proof, finished) = (tx.take_commit_proof(), tx.take_commit_outcome());
+        let is_routine = tx.is_routine();
         let commits = match ran {
             Ok(commits) => commits,
             Err(error) => {
@@ -151,6 +152,9 @@ impl Lane {
         match outcome {
             Ok(()) => {
                 self.counters.commits.fetch_add(1, Ordering::Relaxed);
+                if !is_routine {
+                    self.counters.changes.add();
+                }
                 Ok(())
             }
             Err(Error::Unknown(why)) => {

@@ -145,6 +145,7 @@ impl Lane {
         }
         if outcome.is_ok() {
             self.counters.commits.fetch_add(1, Ordering::Relaxed);
+            self.counters.changes.add();
             self.counters.writes.fetch_add(succeeded.len() as u64, Ordering::Relaxed);
         }
         for job in succeeded {

@@ -7,7 +7,10 @@ use std::{
     time::Duration,
 };
 
-use tokio::{sync::watch, time::timeout};
+use tokio::{
+    sync::{Notify, watch},
+    time::timeout,
+};
 
 use super::tail_cache::Tail;
 
@@ -16,7 +19,11 @@ const MAX_TAILS: usize = 64;
 
 /// The trails with waiters.
 #[derive(Default)]
-pub struct Tails(Mutex<HashMap<i64, Trail>>);
+pub struct Tails {
+    trails: Mutex<HashMap<i64, Trail>>,
+    /// Notified of each new waiter.
+    came: Notify,
+}
 
 /// A trail with waiters.
 #[derive(Default)]
@@ -29,7 +36,7 @@ struct Trail {
 
 impl Tails {
     fn trails(&self) -> MutexGuard<'_, HashMap<i64, Trail>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.trails.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The tail of a trail, which is cached as long as it has followers. None where too many are cached.
@@ -44,12 +51,14 @@ impl Tails {
         let entry = trails.entry(trail).or_default();
         let followed = Arc::new(Tail::new(trail, entry.head.subscribe()));
         entry.tail = Arc::downgrade(&followed);
+        self.came.notify_one();
         Some(followed)
     }
 
     /// Waits until an event follows a position of a trail, at most `most`.
     pub fn wait(&self, trail: i64, position: i64, most: Duration) -> impl Future<Output = ()> + Send + use<> {
         let mut head = self.trails().entry(trail).or_default().head.subscribe();
+        self.came.notify_one();
         async move {
             // a closed channel is the same as a timeout
             let _ = timeout(most, head.wait_for(|head| *head > position)).await;
@@ -61,6 +70,11 @@ impl Tails {
         let mut trails = self.trails();
         trails.retain(|_, entry| entry.head.receiver_count() > 0);
         trails.keys().copied().collect()
+    }
+
+    /// Waits until somebody waits for a trail, or has done so since the last call.
+    pub async fn has_waiter(&self) {
+        self.came.notified().await;
     }
 
     /// Wakes the waiters of a trail with its highest position.

@@ -3,7 +3,7 @@
 use crate::{
     results::{Results, short},
     target::Engine,
-    workloads::{administrators, batch, create, events, keycloak, password, scim, sign_in},
+    workloads::{COST, administrators, batch, create, events, keycloak, password, scim, sign_in},
 };
 
 /// What a figure is compared with.
@@ -140,7 +140,19 @@ pub fn aims() -> Vec<Aim> {
     aims.extend(sign_in_aims());
     for (engine, name, most) in keycloak::AIMS {
         let bound = most.map_or(Bound::None, AtMost);
-        aims.push(aim(name, engine.name(), "CPU / Keycloak", keycloak::COST, Peer("Keycloak"), bound));
+        aims.push(aim(name, engine.name(), "CPU / Keycloak", COST, Peer("Keycloak"), bound));
+    }
+    let password = sign_in::keycloak::PASSWORD;
+    for (engine, idle, stored) in [
+        ("sqlite", AtMost(0.1), AtMost(2.0)),
+        ("postgres", AtMost(0.3), AtMost(2.0)),
+        ("Keycloak", Bound::None, Bound::None),
+    ] {
+        if engine != "Keycloak" {
+            aims.push(aim(password, engine, "rate / Keycloak", "rate", Peer("Keycloak"), AtLeast(1.8)));
+        }
+        aims.push(aim(keycloak::IDLE, engine, "CPU with the database, %", "cpu_percent", Itself, idle));
+        aims.push(aim(keycloak::STORED, engine, "KiB a created user", "kib", Itself, stored));
     }
     aims.extend(event_aims());
     aims.extend(scim_aims());

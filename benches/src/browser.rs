@@ -103,7 +103,7 @@ impl Browser {
     }
 
     async fn go(&mut self, client: &mut Client, path: &str, mut form: Option<&str>) -> Result<FinalResponse> {
-        let mut address = path.to_owned();
+        let mut address = self.local(path).unwrap_or(path).to_owned();
         for _ in 0..REDIRECTS {
             self.write(&address, form.take());
             let (status, body) = client.fetch(&self.request).await?;
@@ -112,14 +112,19 @@ impl Browser {
                 let text = String::from_utf8_lossy(&body).into_owned();
                 return Ok(FinalResponse { status, address, is_external: false, text });
             };
-            let local = next.strip_prefix("http://").and_then(|rest| rest.strip_prefix(self.host.as_str()));
-            let Some(local) = local.or_else(|| Some(next).filter(|next| next.starts_with('/'))) else {
+            let Some(local) = self.local(next) else {
                 let address = next.to_owned();
                 return Ok(FinalResponse { status, address, is_external: true, text: String::new() });
             };
             local.clone_into(&mut address);
         }
         Err(fault(format!("redirects without end at {address}")))
+    }
+
+    /// The path of an address at this server.
+    fn local<'a>(&self, address: &'a str) -> Option<&'a str> {
+        let path = address.strip_prefix("http://").and_then(|rest| rest.strip_prefix(self.host.as_str()));
+        path.or_else(|| Some(address).filter(|address| address.starts_with('/')))
     }
 
     /// Writes a request; with a form it is a POST.

@@ -128,7 +128,7 @@ enum Workload {
     EventsKept,
     /// Directories: what SCIM does to users and groups, beside the same by version 2.
     Scim,
-    /// Tokens, reads, searches, creates and introspection beside Keycloak on `PostgreSQL`; needs --keycloak
+    /// Tokens, reads, searches, creates, sign-ins and what is stored, beside Keycloak on `PostgreSQL`; needs --keycloak
     Keycloak,
     /// Start and idle.
     Start,
@@ -370,7 +370,7 @@ async fn run_workloads(
                 let distribution =
                     options.keycloak.as_deref().ok_or_else(|| fault("where is it? --keycloak"))?;
                 let work = seeds.work.join(bench.users.to_string());
-                workloads::keycloak::run(bench, distribution, &work).await?;
+                workloads::keycloak::run(bench, seeds, distribution, &work).await?;
             }
             Workload::Sustained if is_largest => {
                 workloads::create::sustained(bench, Duration::from_secs(options.sustained)).await?;

@@ -20,9 +20,15 @@ use crate::{
 
 /// The path of the users of the realm.
 pub const USERS: &str = "/admin/realms/bench/users";
+/// The path of its authorization endpoint.
+pub const AUTHORIZATION: &str = "/realms/bench/protocol/openid-connect/auth";
 /// The path of its token endpoint.
 pub const TOKEN: &str = "/realms/bench/protocol/openid-connect/token";
-/// The client that gets tokens for itself, and its secret.
+/// Where apps get their answers.
+pub const CALLBACK: &str = "https://app.example/callback";
+/// The users who have a password; each is hashed as the realm hashes it.
+pub const VISITORS: u64 = 256;
+/// The client that gets tokens for itself and for people, and its secret.
 pub const CLIENT: (&str, &str) = ("bench", "a-secret-for-measuring-only");
 
 const ADMINISTRATOR: (&str, &str) = ("admin", "four-lively-grey-herons");
@@ -88,6 +94,11 @@ impl Keycloak {
         &self.server.target
     }
 
+    /// The connection string of its database.
+    pub fn database(&self) -> String {
+        self.cluster.url()
+    }
+
     /// Makes the realm.
     async fn prepare(&mut self, users: u64) -> Result<()> {
         self.log_in().await?;
@@ -96,11 +107,20 @@ impl Keycloak {
         self.log_in().await?;
         let realm = json!({
             "realm": "bench", "enabled": true, "accessTokenLifespan": LIFETIME, "defaultSignatureAlgorithm": "ES256",
-            "clients": [{ "clientId": CLIENT.0, "secret": CLIENT.1, "serviceAccountsEnabled": true }],
+            "clients": [{
+                "clientId": CLIENT.0, "secret": CLIENT.1, "serviceAccountsEnabled": true, "redirectUris": [CALLBACK],
+            }],
         });
         self.call("POST", "/admin/realms", &realm, 201).await?;
         for first in (0..users).step_by(usize::try_from(PIECE).unwrap_or(1)) {
-            let people = (first..users.min(first + PIECE)).map(|number| user(&people::person(number)));
+            let people = (first..users.min(first + PIECE)).map(|number| {
+                let mut user = user(&people::person(number));
+                if let Some(members) = user.as_object_mut().filter(|_| number < VISITORS) {
+                    let password = json!([{ "type": "password", "value": people::PASSWORD }]);
+                    members.insert("credentials".to_owned(), password);
+                }
+                user
+            });
             let import = json!({ "ifResourceExists": "FAIL", "users": people.collect::<Vec<_>>() });
             self.call("POST", "/admin/realms/bench/partialImport", &import, 200).await?;
         }

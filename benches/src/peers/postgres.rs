@@ -45,6 +45,12 @@ pub async fn run_all(url: &str, statements: &[String]) -> Result<()> {
     Ok(transaction.commit().await?)
 }
 
+/// The bytes of a database: tables and indexes, without the log.
+pub async fn size(url: &str) -> Result<u64> {
+    let row = connect(url).await?.query_one("SELECT pg_database_size(current_database())", &[]).await?;
+    Ok(row.try_get::<_, i64>(0)?.unsigned_abs())
+}
+
 /// The row that the server wrote last into each table.
 pub async fn templates(url: &str) -> Result<Vec<Template>> {
     let client = connect(url).await?;

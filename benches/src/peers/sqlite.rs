@@ -22,6 +22,13 @@ pub struct Peer {
     templates: Vec<Template>,
 }
 
+/// The bytes of a database: tables and indexes, without the log.
+pub fn size(file: &Path) -> Result<u64> {
+    let text = "SELECT page_count * page_size FROM pragma_page_count, pragma_page_size";
+    let size: i64 = Connection::open(file)?.query_row(text, [], |row| row.get(0))?;
+    Ok(size.unsigned_abs())
+}
+
 /// The row that the server wrote last into each table.
 pub fn templates(file: &Path) -> Result<Vec<Template>> {
     let database = Connection::open_with_flags(file, OpenFlags::SQLITE_OPEN_READ_ONLY)?;

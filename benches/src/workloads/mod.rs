@@ -127,6 +127,16 @@ pub fn load_figures(target: &Target, outcome: &Outcome) -> Figures {
     values
 }
 
+/// The processor time of server and database for each operation, in microseconds.
+pub const COST: &str = "all_cpu_us";
+
+/// The figures of a load with [`COST`].
+fn with_cost(mut values: Figures) -> Figures {
+    let cost = ["cpu_us", "db_cpu_us"].iter().filter_map(|name| values.get(*name)).sum();
+    values.insert(COST.to_owned(), cost);
+    values
+}
+
 /// A maker that always writes the same request.
 pub fn always(request: Vec<u8>) -> Maker {
     std::sync::Arc::new(move |_, out| out.extend_from_slice(&request))

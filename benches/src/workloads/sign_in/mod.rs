@@ -2,6 +2,7 @@
 //! servers of their own, where every user can sign in and has a session, and on oidc-provider for comparison.
 
 pub mod code;
+pub mod keycloak;
 pub mod look_up;
 pub mod page;
 pub mod password;

@@ -14,12 +14,11 @@ use super::{
     site::{Site, Slot},
 };
 use crate::{
-    browser::Browser,
     client::Client,
     fault::{Context as _, Result},
     load::{ActOutcome, Actor, random},
     people::{self, Random},
-    results::figures,
+    results::{Figures, figures},
     workloads::{processors, rate_alone},
 };
 
@@ -37,19 +36,23 @@ struct Visitor {
 
 impl Actor for Visitor {
     async fn act(&mut self, client: &mut Client) -> Result<ActOutcome> {
-        let name = people::login_name(self.site.user(self.slot, &mut self.random));
-        let mut browser = Browser::new(self.site.target.address);
-        let page = browser.open(client, &self.request).await?;
-        let Some((action, form)) = page.filled(&[("username", &name), ("password", people::PASSWORD)]) else {
-            return Ok(ActOutcome::Unexpected(format!("no form: {}", page.describe())));
-        };
-        let response = browser.post(client, &action, &form).await?;
+        let user = self.site.user(self.slot, &mut self.random);
+        let response = self.site.sign_in(client, &self.request, user).await?;
         Ok(if response.parameter("code").is_some() {
             ActOutcome::Expected(0)
         } else {
             ActOutcome::Unexpected(response.describe())
         })
     }
+}
+
+/// Puts a server under load by this many people who sign in.
+pub async fn load_by_visitors(bench: &Bench, group: &ServerGroup, clients: usize) -> Result<Figures> {
+    let create_visitor = async |site: Arc<Site>, slot: Slot| {
+        let request = site.usual.code_request("openid");
+        Ok(Visitor { site, slot, random: random(slot.number), request })
+    };
+    load(bench, group, clients, create_visitor).await
 }
 
 /// Verifies the password on this many threads that do nothing else; returns the verifications a second.
@@ -69,11 +72,7 @@ pub async fn run(bench: &mut Bench, groups: &[ServerGroup]) -> Result<()> {
         let rate = hash_rate(bench, processors).await?;
         bench.record(NAME, "hash alone", round, figures([("rate", rate), ("threads", processors as f64)]));
         for group in groups {
-            let create_visitor = async |site: Arc<Site>, slot: Slot| {
-                let request = site.usual.code_request("openid");
-                Ok(Visitor { site, slot, random: random(slot.number), request })
-            };
-            let values = load(bench, group, CLIENTS, create_visitor).await?;
+            let values = load_by_visitors(bench, group, CLIENTS).await?;
             bench.record(NAME, group.engine.name(), round, values);
         }
     }

@@ -9,16 +9,18 @@ use rcgen::{CertificateParams, KeyPair, PKCS_ECDSA_P256_SHA256};
 use serde_json::{Value, json};
 
 use crate::{
-    browser::{Browser, encode, form},
+    browser::{Browser, FinalResponse, encode, form},
     client::Client,
     fault::{Context as _, Result, fault},
-    peers::oidc_provider::{CLIENT_SECRET, COOKIE_KEY},
+    peers::{
+        keycloak::{self, CALLBACK, CLIENT},
+        oidc_provider::{CLIENT_SECRET, COOKIE_KEY},
+    },
     people::{self, Random},
     target::{Engine, Target},
 };
 
 const BASE: &str = "/api/management/v2";
-const CALLBACK: &str = "https://app.example/callback";
 /// RFC 7636, appendix B.
 const VERIFIER: &str = "dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk";
 const CHALLENGE: &str = "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM";
@@ -26,8 +28,9 @@ const CHALLENGE: &str = "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM";
 /// An app that people sign in to.
 #[derive(Clone, Debug)]
 pub struct App {
-    /// The beginning of the paths of its issuer.
-    issuer: String,
+    /// The paths of the authorization endpoint and of the token endpoint.
+    authorize: String,
+    token: String,
     id: String,
     /// Its credentials for Basic authentication; a public app has none.
     basic: Option<String>,
@@ -59,15 +62,20 @@ pub struct Slot {
 }
 
 impl App {
-    fn new(issuer: String, id: &str, secret: Option<&str>) -> Self {
+    /// An app whose issuer's paths begin like this.
+    fn new(issuer: &str, id: &str, secret: Option<&str>) -> Self {
+        Self::at((format!("{issuer}/connect/authorize"), format!("{issuer}/connect/token")), id, secret)
+    }
+
+    fn at((authorize, token): (String, String), id: &str, secret: Option<&str>) -> Self {
         let basic = secret.map(|secret| BASE64_STANDARD.encode(format!("{}:{}", encode(id), encode(secret))));
-        Self { issuer, id: id.to_owned(), basic }
+        Self { authorize, token, id: id.to_owned(), basic }
     }
 
     /// The path of an authorization request, with these parameters in addition to the common ones.
     pub fn request(&self, additional: &[(&str, &str)]) -> String {
         let common = [("client_id", self.id.as_str()), ("redirect_uri", CALLBACK), ("state", "s-1")];
-        format!("{}/connect/authorize?{}", self.issuer, form(&[&common, additional].concat()))
+        format!("{}?{}", self.authorize, form(&[&common, additional].concat()))
     }
 
     /// The path of an authorization request for a code.
@@ -104,7 +112,7 @@ impl Site {
             // the installation signs ID tokens by RS256, the tenant by its certificate
             let issuer =
                 if name == "elliptic" { format!("/t/{}", text(&tenant, "id")) } else { String::new() };
-            apps.push(App::new(issuer, &id, secret.as_ref().map(|secret| text(secret, "secret"))));
+            apps.push(App::new(&issuer, &id, secret.as_ref().map(|secret| text(secret, "secret"))));
         }
         let ids: Vec<&str> = apps.iter().map(|app| app.id.as_str()).collect();
         set_related(&target, &format!("IdpInstance/{}/clientapps", text(&instance, "id")), &ids).await?;
@@ -124,9 +132,27 @@ impl Site {
 
     /// One process of oidc-provider, which has its apps from the start.
     pub fn oidc_provider(target: Target, users: u64, (index, processes): (u64, u64)) -> Self {
-        let app = |name, secret| App::new(String::new(), name, secret);
+        let app = |name, secret| App::new("", name, secret);
         let (usual, elliptic) = (app("default", Some(CLIENT_SECRET)), app("elliptic", Some(CLIENT_SECRET)));
         Self { target, usual, elliptic, public: app("public", None), users, processes, index }
+    }
+
+    /// Keycloak, of whose users the first ones can sign in. Its one app has ID tokens signed by ES256.
+    pub fn keycloak(target: Target, users: u64) -> Self {
+        let paths = (keycloak::AUTHORIZATION.to_owned(), keycloak::TOKEN.to_owned());
+        let app = App::at(paths, CLIENT.0, Some(CLIENT.1));
+        Self { target, usual: app.clone(), elliptic: app.clone(), public: app, users, processes: 1, index: 0 }
+    }
+
+    /// Opens an app's request in a new browser, and signs in by name and password; the answer to the form.
+    pub async fn sign_in(&self, client: &mut Client, request: &str, user: u64) -> Result<FinalResponse> {
+        let mut browser = Browser::new(self.target.address);
+        let page = browser.open(client, request).await?;
+        let name = people::login_name(user);
+        match page.filled(&[("username", &name), ("password", people::PASSWORD)]) {
+            Some((action, form)) => browser.post(client, &action, &form).await,
+            None => Err(fault(format!("no form: {}", page.describe()))),
+        }
     }
 
     /// A random user that no other client of this server uses.
@@ -156,9 +182,9 @@ impl Site {
         let form = if app.basic.is_some() { form(fields) } else { form(&[&client_id, fields].concat()) };
         let basic = app.basic.as_ref().map(|basic| format!("authorization: Basic {basic}\r\n"));
         let request = format!(
-            "POST {}/connect/token HTTP/1.1\r\nhost: {}\r\n{}content-type: application/x-www-form-urlencoded\r\n\
+            "POST {} HTTP/1.1\r\nhost: {}\r\n{}content-type: application/x-www-form-urlencoded\r\n\
              content-length: {}\r\n\r\n{form}",
-            app.issuer,
+            app.token,
             self.target.address,
             basic.unwrap_or_default(),
             form.len(),

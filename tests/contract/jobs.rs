@@ -4,7 +4,7 @@ use std::{
     collections::BTreeSet,
     path::Path,
     sync::{
-        Arc,
+        Arc, Mutex,
         atomic::{AtomicBool, AtomicU64, Ordering},
     },
     time::Duration,
@@ -251,6 +251,26 @@ on_both_engines! {
             world.user(name).await;
             until("the job runs", || async { runs.load(Ordering::SeqCst) > before }).await;
         }
+        doing.abort();
+    }
+
+    /// A job that failed runs again without a commit, however long its idle interval is.
+    async fn a_job_that_failed_is_tried_again_without_a_commit(world: World) {
+        let commits_at_runs = Arc::new(Mutex::new(Vec::new()));
+        let (app, recorded) = (Arc::clone(&world.app), Arc::clone(&commits_at_runs));
+        let work = move || {
+            let (app, recorded) = (Arc::clone(&app), Arc::clone(&recorded));
+            async move {
+                let commits = app.store.committed_since(None).await;
+                recorded.lock().unwrap().push(commits);
+                Err("on purpose".into())
+            }
+        };
+        let job = Job::new("fails", Duration::from_millis(1), work).idle(Duration::from_hours(1));
+        let leases = Arc::new(Leases::new(&world.app.store, now, &world.base));
+        let doing = chancery_testkit::spawn(supervise(Arc::clone(&world.app), leases, vec![job]));
+        let is_again = || commits_at_runs.lock().unwrap().windows(2).any(|pair| pair[0] == pair[1]);
+        until("it runs twice with no commit between", || async { is_again() }).await;
         doing.abort();
     }
 }

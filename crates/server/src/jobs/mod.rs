@@ -163,6 +163,8 @@ impl Job {
                 Err(why) => {
                     app.note_job_failure(self.name, &why.to_string());
                     span.in_scope(|| tracing::warn!(%why, "failed; it is tried again"));
+                    // without waiting for a commit
+                    seen = None;
                     self.rest.max(FAILURE_INTERVAL)
                 }
             };

@@ -41,9 +41,10 @@ pub const IDLE: &str = "beside Keycloak: idle";
 /// How much the database grows by creates.
 pub const STORED: &str = "beside Keycloak: stored";
 
-const CLIENTS: usize = 16;
+/// Connections of each load.
+pub const CLIENTS: usize = 16;
 /// How often each load runs before it counts: Keycloak's code is compiled while it runs.
-const WARM_UPS: usize = 3;
+pub const WARM_UPS: usize = 3;
 /// How long idle servers are watched.
 const IDLE_TIME: Duration = Duration::from_secs(30);
 /// How many users are created to see what they take.

@@ -16,6 +16,7 @@ mod health;
 mod job;
 mod location;
 mod migrate;
+mod mode;
 mod postgres;
 mod queue;
 pub mod raw;
@@ -43,12 +44,13 @@ pub use location::DatabaseLocation;
 pub use migrate::{
     FLOOR, KEY_ROOT, READ_FLOOR, checksums as migration_checksums, refusal_below, schema_version,
 };
+pub use mode::{Class, Mode};
 pub use row::Row;
 pub use state::{StateTable, Write};
 pub use tx::Tx;
 
-use job::{Job, Operation, Ticket};
-use queue::{JobKind, Queue};
+use job::{Job, Operation};
+use queue::{JobKind, Queue, Waiter};
 #[cfg(feature = "record-statements")]
 use recorder::{record as record_statement, record_hold};
 use tokio::sync::oneshot;
@@ -127,45 +129,10 @@ impl Default for Settings {
     }
 }
 
-/// The priority class of an operation under load.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Class {
-    /// Tokens and rights, on which everything else depends.
-    Urgent,
-    /// All others.
-    Ordinary,
-    /// Long lists, batches and synchronization: they get at most half of the lanes.
-    Heavy,
-    /// The server's own work: it has its own connections and is never refused for load.
-    Background,
-}
-
 /// How long an operation may wait in its queue before it may be refused.
 const PATIENCE: Duration = Duration::from_secs(3);
 /// The interval of further checks whether the operation is to be refused.
 const RECHECK_INTERVAL: Duration = Duration::from_millis(250);
-
-/// The access mode of an operation.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Mode {
-    /// A short read: on SQLite it runs on the calling worker, in some microseconds, in one snapshot; on
-    /// PostgreSQL statements that are sent together each see the state committed when they begin, in order.
-    Quick,
-    /// A long read: on SQLite it runs on one of a fixed number of threads.
-    Long,
-    /// A write.
-    Write,
-    /// A write that advances the security epoch. On PostgreSQL one runs at a time: of two that run at once, one would fail by
-    /// the commit of the other and have to be repeated.
-    WriteRights,
-}
-
-impl Mode {
-    /// Whether the operation may change data.
-    pub const fn is_write(self) -> bool {
-        matches!(self, Self::Write | Self::WriteRights)
-    }
-}
 
 /// Figures of the store, for metrics.
 #[derive(Clone, Copy, Debug, Default)]
@@ -381,10 +348,7 @@ impl Store {
     {
         let mut result = None;
         if let (Engine::Sqlite(sqlite), Mode::Quick) = (&self.engine, mode) {
-            sqlite.read(name, epoch, &mut |tx| {
-                result = Some(operation(tx));
-                true
-            })?;
+            sqlite.read(name, epoch, &mut |tx| result = Some(operation(tx)))?;
         } else {
             let (job, done, slot) = Job::new(name, epoch, operation);
             self.finish(job, done, mode).await?;
@@ -446,8 +410,8 @@ impl Store {
     /// that [`Tx::note_routine`] names do not count.
     pub async fn committed_since(&self, seen: Option<u64>) -> u64 {
         match &self.engine {
-            Engine::Sqlite(sqlite) => sqlite.commits().after(seen).await,
-            Engine::Postgres(postgres) => postgres.commits().after(seen).await,
+            Engine::Sqlite(sqlite) => sqlite.commits().changed_since(seen).await,
+            Engine::Postgres(postgres) => postgres.commits().changed_since(seen).await,
         }
     }
 
@@ -502,21 +466,6 @@ impl Store {
         match &self.engine {
             Engine::Sqlite(sqlite) => sqlite.close(),
             Engine::Postgres(postgres) => postgres.close(),
-        }
-    }
-}
-
-/// A caller that waits for a result. When it is dropped, an operation that has not begun is cancelled.
-struct Waiter<'a> {
-    ticket: Ticket,
-    queue: &'a Queue,
-}
-
-impl Drop for Waiter<'_> {
-    fn drop(&mut self) {
-        self.ticket.cancel();
-        if self.ticket.is_cancelled() {
-            self.queue.sweep();
         }
     }
 }

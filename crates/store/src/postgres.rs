@@ -55,8 +55,7 @@ pub struct Postgres {
 
 #[derive(Default)]
 struct Counters {
-    commits: AtomicU64,
-    changes: Commits,
+    commits: Commits,
     retries: AtomicU64,
     statements: AtomicU64,
     round_trips: AtomicU64,
@@ -65,7 +64,7 @@ struct Counters {
 impl Postgres {
     /// The commits of this process.
     pub fn commits(&self) -> &Commits {
-        &self.counters.changes
+        &self.counters.commits
     }
 
     pub fn open(url: &str, settings: Settings) -> Result<Arc<Self>, Error> {
@@ -157,7 +156,7 @@ impl Postgres {
     }
 
     pub fn figures(&self) -> Figures {
-        let commits = self.counters.commits.load(Ordering::Relaxed);
+        let commits = self.counters.commits.total();
         Figures {
             waiting: self.queue.waiting(),
             commits,

@@ -290,3 +290,20 @@ fn wake(thread: Option<Thread>) {
 fn aborted() -> Error {
     Error::Unavailable("a thread of the store broke down, and the process ends by it".into())
 }
+
+/// A caller that waits for a result. When it is dropped, an operation that has not begun is cancelled.
+pub struct Waiter<'a> {
+    /// Cancels the operation.
+    pub ticket: Ticket,
+    /// Where it waits.
+    pub queue: &'a Queue,
+}
+
+impl Drop for Waiter<'_> {
+    fn drop(&mut self) {
+        self.ticket.cancel();
+        if self.ticket.is_cancelled() {
+            self.queue.sweep();
+        }
+    }
+}

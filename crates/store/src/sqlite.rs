@@ -60,8 +60,7 @@ pub struct Sqlite {
 
 #[derive(Default)]
 struct Counters {
-    commits: AtomicU64,
-    changes: Commits,
+    commits: Commits,
     writes: AtomicU64,
     statements: AtomicU64,
     log_bytes: AtomicU64,
@@ -172,16 +171,19 @@ impl Sqlite {
         self.epoch.load(Ordering::Acquire)
     }
 
-    /// Reads on the calling thread. `run` returns whether it succeeded.
+    /// Reads on the calling thread. `run` stores its result itself.
     pub fn read(
         &self,
         name: &'static str,
         epoch: Option<i64>,
-        run: &mut dyn FnMut(&mut Tx<'_>) -> bool,
+        run: &mut dyn FnMut(&mut Tx<'_>),
     ) -> Result<(), Error> {
         let reader = self.take_reader()?;
         reader.execute("BEGIN", &[])?;
-        let outcome = attempt(name, epoch, &mut Tx::new(Engine::Sqlite(&reader)), run);
+        let outcome = attempt(name, epoch, &mut Tx::new(Engine::Sqlite(&reader)), &mut |tx| {
+            run(tx);
+            true
+        });
         reader.execute("COMMIT", &[])?;
         self.quick_readers.lock().unwrap_or_else(PoisonError::into_inner).push(reader);
         outcome.map(drop)
@@ -189,7 +191,7 @@ impl Sqlite {
 
     /// The commits of this process.
     pub fn commits(&self) -> &Commits {
-        &self.counters.changes
+        &self.counters.commits
     }
 
     /// Queues a long read.
@@ -240,7 +242,7 @@ impl Sqlite {
     pub fn figures(&self) -> Figures {
         Figures {
             waiting: self.writing.waiting() + self.reading.waiting(),
-            commits: self.counters.commits.load(Ordering::Relaxed),
+            commits: self.counters.commits.total(),
             writes: self.counters.writes.load(Ordering::Relaxed),
             retries: 0,
             shed: self.writing.shed() + self.reading.shed(),

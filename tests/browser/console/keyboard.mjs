@@ -15,7 +15,7 @@ const PASSWORD = 'seven quiet brown otters'
  * what is looked for comes after it. */
 function focused(selector) {
   const one = document.activeElement
-  if (one?.matches('a.skip') && document.querySelector(one.hash)?.querySelector(selector)) return { isBefore: true }
+  if (one?.matches('a.skip') && document.querySelector(one.hash)?.querySelector(selector)) return { isSkipLink: true }
   if (!one?.matches(selector)) return null
   one.scrollIntoView({ block: 'nearest' })
   const { width, height, top, bottom } = one.getBoundingClientRect()
@@ -38,9 +38,9 @@ export class Hands {
   async reach(selector) {
     for (let pressed = 0; pressed < 250; pressed++) {
       const found = await this.page.evaluate(focused, selector)
-      if (found && !found.isBefore && !found.isSeen) throw new Error(`the focus is not seen at ${selector}`)
+      if (found && !found.isSkipLink && !found.isSeen) throw new Error(`the focus is not seen at ${selector}`)
       if (found?.isSeen) return
-      await this.keyboard.press(found?.isBefore ? 'Enter' : 'Tab')
+      await this.keyboard.press(found?.isSkipLink ? 'Enter' : 'Tab')
     }
     throw new Error(`the keyboard does not reach ${selector} on ${this.page.url()}`)
   }

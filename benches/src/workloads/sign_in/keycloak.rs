@@ -9,17 +9,16 @@ use crate::{
     peers::keycloak::VISITORS,
     seed::Seeds,
     target::{Engine, Target},
-    workloads::with_cost,
+    workloads::{
+        keycloak::{CLIENTS, WARM_UPS},
+        with_cost,
+    },
 };
 
 /// Signing in by a password, to a code.
 pub const PASSWORD: &str = "beside Keycloak: password sign-in, 16 clients";
 /// Refreshing the tokens of a confidential app; ID tokens are signed by ES256 on both.
 pub const REFRESH: &str = "beside Keycloak: refresh, 16 clients";
-
-const CLIENTS: usize = 16;
-/// How often each load runs before it counts: Keycloak's code is compiled while it runs.
-const WARM_UPS: usize = 3;
 
 /// Runs on Keycloak and on each engine in turn.
 pub async fn run(bench: &mut Bench, seeds: &Seeds, keycloak: &Target) -> Result<()> {

@@ -97,7 +97,7 @@ impl Leases {
 
     /// Whether the database is embedded: it has one process, which holds every lease.
     fn is_only_process(&self) -> bool {
-        self.store.engine() == "sqlite"
+        !self.store.is_shared()
     }
 
     fn until(&self, name: &str) -> Option<Instant> {

@@ -24,7 +24,7 @@ pub fn job(app: &Arc<App>) -> Job {
         async move {
             let tails = &app.context.tails;
             if tails.trails_with_waiters().is_empty() {
-                let _ = timeout(IDLE_INTERVAL, tails.has_waiter()).await;
+                let _ = timeout(IDLE_INTERVAL, tails.waiter_added()).await;
             }
             notify(&app).await.map_err(BoxError::from)
         }

@@ -151,10 +151,7 @@ impl Lane {
         };
         match outcome {
             Ok(()) => {
-                self.counters.commits.fetch_add(1, Ordering::Relaxed);
-                if !is_routine {
-                    self.counters.changes.add();
-                }
+                self.counters.commits.add(is_routine);
                 Ok(())
             }
             Err(Error::Unknown(why)) => {

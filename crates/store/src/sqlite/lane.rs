@@ -144,8 +144,7 @@ impl Lane {
             tracing::error!(%error, "cannot read the security epoch");
         }
         if outcome.is_ok() {
-            self.counters.commits.fetch_add(1, Ordering::Relaxed);
-            self.counters.changes.add();
+            self.counters.commits.add(false);
             self.counters.writes.fetch_add(succeeded.len() as u64, Ordering::Relaxed);
         }
         for job in succeeded {

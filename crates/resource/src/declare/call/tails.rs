@@ -21,8 +21,8 @@ const MAX_TAILS: usize = 64;
 #[derive(Default)]
 pub struct Tails {
     trails: Mutex<HashMap<i64, Trail>>,
-    /// Notified of each new waiter.
-    came: Notify,
+    /// Notified of each new waiter or follower.
+    added: Notify,
 }
 
 /// A trail with waiters.
@@ -51,14 +51,14 @@ impl Tails {
         let entry = trails.entry(trail).or_default();
         let followed = Arc::new(Tail::new(trail, entry.head.subscribe()));
         entry.tail = Arc::downgrade(&followed);
-        self.came.notify_one();
+        self.added.notify_one();
         Some(followed)
     }
 
     /// Waits until an event follows a position of a trail, at most `most`.
     pub fn wait(&self, trail: i64, position: i64, most: Duration) -> impl Future<Output = ()> + Send + use<> {
         let mut head = self.trails().entry(trail).or_default().head.subscribe();
-        self.came.notify_one();
+        self.added.notify_one();
         async move {
             // a closed channel is the same as a timeout
             let _ = timeout(most, head.wait_for(|head| *head > position)).await;
@@ -72,9 +72,9 @@ impl Tails {
         trails.keys().copied().collect()
     }
 
-    /// Waits until somebody waits for a trail, or has done so since the last call.
-    pub async fn has_waiter(&self) {
-        self.came.notified().await;
+    /// Completes when a waiter or follower is added; at once if one was added since the last call.
+    pub async fn waiter_added(&self) {
+        self.added.notified().await;
     }
 
     /// Wakes the waiters of a trail with its highest position.

@@ -9,15 +9,15 @@ import { violations } from '../sign_in/look.mjs'
 const isWhole = Boolean(process.env.WHOLE)
 /** Rules of axe whose result depends on colours or on the width. */
 const OF_LOOKS = ['color-contrast', 'link-in-text-block', 'target-size', 'scrollable-region-focusable']
-/** How pages are looked at: language, colours, width, script. They are seen whole: a bar that sticks covers nothing. `rules` names the
- * rules of axe whose result can differ from that of the other look. */
+/** How pages are looked at: language, colours, width, script. They are seen whole: a bar that sticks covers nothing. What the first
+ * one finds, the settings of the others find, too, or depends on the language. */
 const LOOKS = [
-  { lang: 'en', theme: 'light', width: 1440, script: true, rules: OF_LOOKS },
-  { lang: 'de', theme: 'dark', width: 320, script: true },
-  { lang: 'de', theme: 'light', width: 768, script: false },
-]
+  { lang: 'en', theme: 'light', width: 1440, script: true },
+  { lang: 'de', theme: '', width: 320, script: true },
+  { lang: 'en', theme: 'light', width: 768, script: false },
+].slice(isWhole ? 0 : 1)
 /** What else people set: the page is changed to it where it stands, and must still fit. One after another is as little of a change as
- * can be: a new width costs more than all else here. */
+ * can be: a new width costs more than all else here. `rules` names the rules of axe whose result can differ from that before. */
 const SETTINGS = [
   { name: 'from right to left, narrow', dir: 'rtl', width: 320 },
   { name: 'at 200 %', width: 640 },
@@ -25,6 +25,7 @@ const SETTINGS = [
   { name: 'from right to left, text twice as large', dir: 'rtl', text: '200%', width: 1280 },
   { name: 'in forced colours', forcedColors: 'active', width: 1280 },
   { name: 'from right to left', dir: 'rtl', width: 1440 },
+  { name: 'light', colorScheme: 'light', width: 1440, rules: OF_LOOKS },
 ]
 /** Pages that no link of another one leads to. */
 const MORE = ['/console/me', '/console/ClientApp/636f6e73-6f6c-8000-8000-000000000001/rotation', '/console/ClientApp/636f6e73-6f6c-8000-8000-000000000001/tokens', '/console/ClientApp/636f6e73-6f6c-8000-8000-000000000001/safety?profile=fapi2',
@@ -60,21 +61,23 @@ function structureFaults() {
 }
 
 /** Changes how wide a page is, and its colours. */
-async function show(page, width, forcedColors = 'none') {
+async function show(page, width, forcedColors = 'none', colorScheme = 'dark') {
   if (page.viewportSize().width !== width) await page.setViewportSize({ width, height: 4000 })
-  await page.emulateMedia({ forcedColors })
+  await page.emulateMedia({ forcedColors, colorScheme })
 }
 
 /** Changes a page to what somebody has set, and looks again. */
-async function set(page, { dir = 'ltr', text = '', width, forcedColors = 'none' }) {
-  await show(page, width, forcedColors)
-  await page.evaluate(([dir, text]) => {
+async function set(page, { dir = 'ltr', text = '', width, forcedColors, colorScheme, rules }, except) {
+  const underAxe = isWhole || rules
+  // what is clipped is not drawn, which takes time, and stands where it stood; axe sees only what is shown
+  await page.evaluate(([dir, fontSize, clipPath]) => {
     document.documentElement.dir = dir
-    document.documentElement.style.fontSize = text
-  }, [dir, text])
+    Object.assign(document.documentElement.style, { fontSize, clipPath })
+  }, [dir, text, underAxe ? '' : 'inset(100%)'])
+  await show(page, width, forcedColors, colorScheme)
   // axe takes the page's own colours for those that are forced
-  const isOwn = (one) => forcedColors === 'none' || !one.startsWith('axe color-contrast')
-  const found = isWhole ? await violations(page) : []
+  const isOwn = (one) => !forcedColors || !one.startsWith('axe color-contrast')
+  const found = underAxe ? await violations(page, isWhole ? {} : { rules, except }) : []
   return [...(await page.evaluate(wideFaults)), ...found.filter(isOwn)]
 }
 
@@ -139,22 +142,22 @@ export async function everyPage(open, prefer, records) {
   const paths = await addresses(open, records)
   hold(`${paths.length} pages are there`, paths.length > 30)
   for (const look of LOOKS) {
-    const { context, page, complaints } = await open({ ...look, height: 4000 })
+    const { context, page, complaints } = await open({ ...look, theme: look.theme || 'dark', height: 4000 })
     await prefer(page, look)
     // sent once, and not to each page; axe does not run in frames, where it throws when one goes away
     if (look.script) await context.addInitScript(`if (window === top) { ${axe.source} }`)
     const wrong = []
-    const how = `${look.lang}, ${look.theme}, ${look.width}, ${look.script ? 'with' : 'without'} script`
+    const how = `${look.lang}, ${look.theme || 'dark'}, ${look.width}, ${look.script ? 'with' : 'without'} script`
     for (const [at, path] of paths.entries()) {
       const answer = await page.goto(base + path)
-      if (look.width !== 320) await keep(answer, `${look.lang}-${at}`)
+      if (look.width !== 1440) await keep(answer, `${look.lang}-${at}`)
       // the navigation is the same on every page
       const except = isWhole || at === 0 ? [] : ['.side']
-      const found = [...(await page.evaluate(wideFaults)), ...(await page.evaluate(structureFaults)), ...(look.script ? await violations(page, isWhole ? {} : { rules: look.rules, except }) : [])]
-      for (const one of look.script && (isWhole || look.width === 320) ? SETTINGS : []) {
-        found.push(...(await set(page, one)).map((fault) => `${one.name}: ${fault}`))
+      const found = [...(await page.evaluate(wideFaults)), ...(await page.evaluate(structureFaults)), ...(look.script ? await violations(page, { except }) : [])]
+      for (const one of look.script ? SETTINGS : []) {
+        found.push(...(await set(page, one, except)).map((fault) => `${one.name}: ${fault}`))
       }
-      await show(page, look.width)
+      await show(page, look.width, 'none', look.theme || 'dark')
       if (found.length > 0) wrong.push(`${path} (${at}): ${found.join('; ')}`)
     }
     hold(`${paths.length} pages: ${how}`, wrong.length === 0, wrong.join('\n        '))

@@ -9,8 +9,14 @@ import { GROUPS, ada, alan } from './people.mjs'
 /** Runs this in a new browser session, which is closed at the end. */
 export async function visit(browser, run) {
   const context = await browser.newContext({ locale: 'en-GB' })
+  const page = await context.newPage()
   try {
-    await run(await context.newPage(), context)
+    await run(page, context)
+  } catch (error) {
+    // the page itself shows why what was expected of it did not happen
+    const shown = await page.locator('body').innerText({ timeout: 5_000 }).catch((none) => none.message)
+    error.message += `\nThe page ${page.url()} shows: ${shown.slice(0, 500)}`
+    throw error
   } finally {
     await context.close()
   }

@@ -85,6 +85,7 @@ CREATE TABLE attempt_guard (
     expires_on INTEGER NOT NULL
 );
 CREATE INDEX attempt_guard__expires_on ON attempt_guard (expires_on);
+CREATE TABLE audit_compaction (position INTEGER NOT NULL, last INTEGER NOT NULL);
 CREATE TABLE audit_entry (
     rid INTEGER PRIMARY KEY,
     store INTEGER NOT NULL,

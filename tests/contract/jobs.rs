@@ -38,7 +38,7 @@ on_both_engines! { [with_metadata]
     /// Point 6: the jobs are a list, and each reports its last success; one that fails does not.
     async fn each_job_reports_its_last_success(world: World) {
         let names: BTreeSet<_> = jobs_by(&world, now).iter().map(|job| job.name).collect();
-        let all = ["certify", "count", "delivering", "floor", "growing", "healing", "listening", "mail", "placing", "prune", "purge", "refresh", "refused", "revoke", "sign-out", "uses"];
+        let all = ["certify", "compacting", "count", "delivering", "floor", "growing", "healing", "listening", "mail", "placing", "prune", "purge", "refresh", "refused", "revoke", "sign-out", "uses"];
         assert_eq!(names, BTreeSet::from(all));
         // the server of this test has the leases, and its intervals are minutes
         let soon = |job| Job { rest: Duration::from_millis(100), is_exclusive: false, ..job };

@@ -1,6 +1,7 @@
 //! The audit trail proves itself: trees, checkpoints, proofs, export, verification.
 
 mod certificate;
+mod compaction;
 mod healing;
 mod person;
 mod program;

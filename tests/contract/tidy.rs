@@ -98,6 +98,7 @@ fn dependencies_point_downward() {
 #[test]
 fn only_the_engine_writes_rows_of_resources() {
     let expected = [
+        "audit/compaction",
         "audit/entry",
         "audit/event",
         "audit/person",

@@ -11,6 +11,7 @@ mod sql;
 mod work;
 mod write;
 
+pub use audit::compaction::{Compacted, compact_entries, count_entries_to_compact};
 pub use audit::envelope::{envelope_schema, schema_of};
 pub use audit::event::SignInEvent;
 pub use audit::person::{is_personal, keys_of_persons, shows_persons};

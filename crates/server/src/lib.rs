@@ -53,6 +53,7 @@ pub use end::{BROKEN, exit_on_panic};
 pub use first_start::{RootAccess, RootClient};
 pub use jobs::{
     Job, Leases,
+    compact::compact,
     floor::raise as raise_floor,
     heal::heal,
     jobs,

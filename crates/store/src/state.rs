@@ -29,6 +29,8 @@ state_tables! {
     AttemptGuard = "attempt_guard",
     /// Failed password attempts for unknown login names.
     AttemptAtUnknownUser = "attempt_at_nobody",
+    /// The audit entries whose contents are still to be compressed.
+    AuditCompaction = "audit_compaction",
     /// Public keys that signed audit entries.
     AuditKey = "audit_key",
     /// Audit entries of the previous release without a position.

@@ -150,6 +150,7 @@ on_both_engines! {
 const UNAFFECTED: &[StateTable] = &[
     StateTable::AttemptGuard,
     StateTable::AttemptAtUnknownUser,
+    StateTable::AuditCompaction,
     StateTable::AuditKey,
     StateTable::AuditPending,
     StateTable::AuditTree,

@@ -1,5 +1,6 @@
 //! The audit trail: entries, events, the trees over them, the keys of persons.
 
+pub mod compaction;
 pub mod delta;
 pub mod entry;
 pub mod envelope;

@@ -4,9 +4,9 @@ use chancery_record::{Column, Field, Sealing};
 
 use crate::{Personal, Shape};
 
-/// The columns with an entry's person and that person's key, and the join that finds the key. Persons of a user
+/// The expression of the key of an entry's person, and the joins that find it. Persons of a user
 /// store have entries in its trail, others in that of the configuration.
-fn join_persons(persons: &[&Shape]) -> (String, String) {
+pub fn join_persons(persons: &[&Shape]) -> (String, String) {
     let (mut keys, mut joins) = (Vec::new(), String::new());
     for (number, person) in persons.iter().enumerate() {
         let Personal::Is(key) = person.personal else { continue };
@@ -15,7 +15,7 @@ fn join_persons(persons: &[&Shape]) -> (String, String) {
         let condition = format!(" p{number} ON t.store = {trail} AND p{number}.id = t.person");
         joins.extend([" LEFT JOIN ", person.table, &condition]);
     }
-    (format!(", t.person, COALESCE({}, NULL)", keys.join(", ")), joins)
+    (format!("COALESCE({}, NULL)", keys.join(", ")), joins)
 }
 
 /// The plan of a shape: statements and labels that are derived from it once.
@@ -60,7 +60,10 @@ impl Plan {
         insert.extend(own().map(|field| field.column.to_owned()));
         insert.extend(own().filter(|field| field.access.folded).map(|field| format!("{}_key", field.column)));
         let (more, join) = match shape.personal {
-            Personal::AuditOf(persons) => join_persons(persons),
+            Personal::AuditOf(persons) => {
+                let (key, joins) = join_persons(persons);
+                (format!(", t.person, {key}"), joins)
+            }
             _ => (String::new(), String::new()),
         };
         let is_entry = matches!(shape.personal, Personal::AuditOf(_));

@@ -85,7 +85,18 @@ impl PersonKey {
     pub fn seal_text(&self, associated_data: &str, text: &str) -> String {
         let compressed = compact::compress(text);
         let mark = if compressed.is_some() { compact::MARK } else { MARK };
-        let bytes = compressed.as_deref().unwrap_or(text.as_bytes());
+        self.marked(mark, associated_data, compressed.as_deref().unwrap_or(text.as_bytes()))
+    }
+
+    /// Compresses text that was sealed as it is; `None` where that makes it no shorter, and for anything else.
+    pub fn compress_sealed(&self, associated_data: &str, stored: &str) -> Option<String> {
+        let sealed = BASE64_STANDARD_NO_PAD.decode(stored.strip_prefix(MARK)?).ok()?;
+        let opened = self.key.open(associated_data, &sealed)?;
+        let compressed = compact::compress(std::str::from_utf8(opened.expose()).ok()?)?;
+        Some(self.marked(compact::MARK, associated_data, &compressed))
+    }
+
+    fn marked(&self, mark: char, associated_data: &str, bytes: &[u8]) -> String {
         format!("{mark}{}", BASE64_STANDARD_NO_PAD.encode(self.key.seal(associated_data, bytes)))
     }
 

@@ -1,5 +1,6 @@
 //! Background jobs: their list, and how they are run and supervised.
 
+pub mod compact;
 pub mod count;
 pub mod deliver;
 pub mod erasures;
@@ -49,6 +50,7 @@ pub fn jobs(app: &Arc<App>, mail_settings: &MailSettings, now: fn() -> Timestamp
         revoke::job(store, context, now),
         sequence::job(app),
         heal::job(app),
+        compact::job(app),
         floor::job(app, now),
         listen::job(app),
         ledger::job(app, now),

@@ -190,7 +190,7 @@ mod tests {
     }
 
     /// Migrations that write few rows, such as those of settings, client apps and processes.
-    const FEW: [(i64, &str); 7] = [
+    const FEW: [(i64, &str); 8] = [
         (21, "INSERT INTO resource_owner"),
         (30, "INSERT INTO kept_controller"),
         (43, "INSERT INTO event_trail"),
@@ -198,6 +198,7 @@ mod tests {
         (43, "DELETE FROM job_lease"),
         (64, "INSERT INTO option_value"),
         (64, "UPDATE option_value"),
+        (81, "INSERT INTO audit_compaction"),
     ];
 
     /// A new migration that writes rows must be listed, either in `FILLS` or as one with few rows.

@@ -9,11 +9,11 @@ import { violations } from '../sign_in/look.mjs'
 const isWhole = Boolean(process.env.WHOLE)
 /** Rules of axe whose result depends on colours or on the width. */
 const OF_LOOKS = ['color-contrast', 'link-in-text-block', 'target-size', 'scrollable-region-focusable']
-/** How pages are looked at: language, colours, width, script. They are seen whole: a bar that sticks covers nothing. What the first
- * one finds, the settings of the others find, too, or depends on the language. */
+/** How pages are looked at: language, colours, width, script. They are seen whole: a bar that sticks covers nothing. The first is left
+ * to WHOLE: the settings of the second contain its colours and width, and the third its language. */
 const LOOKS = [
   { lang: 'en', theme: 'light', width: 1440, script: true },
-  { lang: 'de', theme: '', width: 320, script: true },
+  { lang: 'de', theme: 'dark', width: 320, script: true },
   { lang: 'en', theme: 'light', width: 768, script: false },
 ].slice(isWhole ? 0 : 1)
 /** What else people set: the page is changed to it where it stands, and must still fit. One after another is as little of a change as
@@ -61,7 +61,7 @@ function structureFaults() {
 }
 
 /** Changes how wide a page is, and its colours. */
-async function show(page, width, forcedColors = 'none', colorScheme = 'dark') {
+async function show(page, width, colorScheme, forcedColors = 'none') {
   if (page.viewportSize().width !== width) await page.setViewportSize({ width, height: 4000 })
   await page.emulateMedia({ forcedColors, colorScheme })
 }
@@ -69,12 +69,13 @@ async function show(page, width, forcedColors = 'none', colorScheme = 'dark') {
 /** Changes a page to what somebody has set, and looks again. */
 async function set(page, { dir = 'ltr', text = '', width, forcedColors, colorScheme, rules }, except) {
   const underAxe = isWhole || rules
-  // what is clipped is not drawn, which takes time, and stands where it stood; axe sees only what is shown
+  // to draw a page at each width takes most of the time: elements that are clipped have their place and size, but are not drawn. Axe
+  // looks at what can be seen
   await page.evaluate(([dir, fontSize, clipPath]) => {
     document.documentElement.dir = dir
     Object.assign(document.documentElement.style, { fontSize, clipPath })
   }, [dir, text, underAxe ? '' : 'inset(100%)'])
-  await show(page, width, forcedColors, colorScheme)
+  await show(page, width, colorScheme, forcedColors)
   // axe takes the page's own colours for those that are forced
   const isOwn = (one) => !forcedColors || !one.startsWith('axe color-contrast')
   const found = underAxe ? await violations(page, isWhole ? {} : { rules, except }) : []
@@ -142,12 +143,13 @@ export async function everyPage(open, prefer, records) {
   const paths = await addresses(open, records)
   hold(`${paths.length} pages are there`, paths.length > 30)
   for (const look of LOOKS) {
-    const { context, page, complaints } = await open({ ...look, theme: look.theme || 'dark', height: 4000 })
-    await prefer(page, look)
+    const { context, page, complaints } = await open({ ...look, height: 4000 })
+    // with script the colours are those of the browser, which settings change; without it they are the person's own choice
+    await prefer(page, look.script ? { ...look, theme: '' } : look)
     // sent once, and not to each page; axe does not run in frames, where it throws when one goes away
     if (look.script) await context.addInitScript(`if (window === top) { ${axe.source} }`)
     const wrong = []
-    const how = `${look.lang}, ${look.theme || 'dark'}, ${look.width}, ${look.script ? 'with' : 'without'} script`
+    const how = `${look.lang}, ${look.theme}, ${look.width}, ${look.script ? 'with' : 'without'} script`
     for (const [at, path] of paths.entries()) {
       const answer = await page.goto(base + path)
       if (look.width !== 1440) await keep(answer, `${look.lang}-${at}`)
@@ -155,9 +157,9 @@ export async function everyPage(open, prefer, records) {
       const except = isWhole || at === 0 ? [] : ['.side']
       const found = [...(await page.evaluate(wideFaults)), ...(await page.evaluate(structureFaults)), ...(look.script ? await violations(page, { except }) : [])]
       for (const one of look.script ? SETTINGS : []) {
-        found.push(...(await set(page, one, except)).map((fault) => `${one.name}: ${fault}`))
+        found.push(...(await set(page, { colorScheme: look.theme, ...one }, except)).map((fault) => `${one.name}: ${fault}`))
       }
-      await show(page, look.width, 'none', look.theme || 'dark')
+      await show(page, look.width, look.theme)
       if (found.length > 0) wrong.push(`${path} (${at}): ${found.join('; ')}`)
     }
     hold(`${paths.length} pages: ${how}`, wrong.length === 0, wrong.join('\n        '))

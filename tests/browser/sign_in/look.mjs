@@ -96,7 +96,7 @@ export async function look(page, language, { script = true, scheme } = {}) {
   const devtools = await emulatorOf(page)
   const found = await (script ? violations(page) : violationsOfCopy(page, scheme))
   const faults = [...(await page.evaluate(structureFaults, language)), ...found]
-  // what is clipped is not drawn, which takes time, and stands where it stood
+  // to draw a page at each width takes most of the time: elements that are clipped have their place and size, but are not drawn
   await page.evaluate(() => {
     document.adoptedStyleSheets = [new CSSStyleSheet()]
     document.adoptedStyleSheets[0].replaceSync('html { clip-path: inset(100%) }')

@@ -71,8 +71,8 @@ async fn stored(world: &World) -> (i64, i64) {
 }
 
 on_both_engines! {
-    /// An upgrade is simulated with more entries than are compressed at a time, of users, of platform users and of somebody who was
-    /// erased. Exports, which contain signatures and digests, stay equal byte for byte.
+    /// The entries of users, of a platform user and of an erased user are stored as 0.1.0 stored them; there are more of them than the
+    /// job processes at a time. After the compression, exports, which contain signatures and digests, are equal byte for byte.
     async fn contents_of_an_older_release_are_compressed_in_pieces(world: World) {
         open_replacement(&world).await;
         let bodies: Vec<_> = (0..250).map(|number| json!({ "loginName": format!("u{number}"), "lastName": "Lovelace" })).collect();

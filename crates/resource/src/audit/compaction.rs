@@ -5,7 +5,9 @@ use chancery_record::Value;
 use chancery_store::{Error, StateTable, Tx, raw, selectable};
 use uuid::Uuid;
 
-use crate::{MasterKey, PersonKey, Shape, declare::plan::join_persons, seal::sealed::entry_associated_data};
+use crate::{
+    MasterKey, PersonKey, Personal, Shape, declare::plan::join_persons, seal::sealed::entry_associated_data,
+};
 
 /// Entries of one piece: some ten milliseconds in which others do not write to an embedded database.
 const CHUNK: u64 = 200;
@@ -52,14 +54,17 @@ pub fn count_entries_to_compact(tx: &mut Tx<'_>) -> Result<u64, Error> {
     Ok(u64::try_from(count).unwrap_or(0))
 }
 
-/// Compresses the contents of the next entries. `persons` are the resources that an entry can belong to. Contents whose
-/// person was erased stay as they are: their key was destroyed.
+/// Compresses the contents of the next entries. The shape of the entries names the resources that are persons. Contents of an
+/// erased person stay as they are: their key was destroyed.
 ///
 /// # Errors
 /// Those of the database. Nothing of this piece is stored then.
-pub fn compact_entries(tx: &mut Tx<'_>, master: &MasterKey, persons: &[&Shape]) -> Result<Compacted, Error> {
+pub fn compact_entries(tx: &mut Tx<'_>, master: &MasterKey, entries: &Shape) -> Result<Compacted, Error> {
     let Some(left) = tx.one(Left::SELECT, &[], Left::read)? else {
         return Ok(Compacted { is_done: true, ..Compacted::default() });
+    };
+    let Personal::AuditOf(persons) = entries.personal else {
+        return Err(Error::Internal(format!("{} has no audit entries", entries.name)));
     };
     let (key, joins) = join_persons(persons);
     let text = format!(

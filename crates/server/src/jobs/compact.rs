@@ -1,20 +1,15 @@
 //! After an upgrade from a release that stored the contents of audit entries as they are, compresses those of people. It ends with
 //! the last of these entries; in a new installation there are none.
 
-use std::{
-    sync::{
-        Arc,
-        atomic::{AtomicBool, Ordering},
-    },
-    time::Duration,
-};
+use std::{sync::Arc, time::Duration};
 
-use chancery_resource::{MasterKey, Personal, Shape, compact_entries, count_entries_to_compact};
+use chancery_resource::{MasterKey, compact_entries, count_entries_to_compact};
 use chancery_store::{Class, Error, Mode, Store, Tx};
+use chancery_userstore::audit_trail::AUDIT_TRAIL;
 use chancery_web::App;
 
 use super::{Job, Progress};
-use crate::{services::services, start_error::BoxError};
+use crate::start_error::BoxError;
 
 /// The interval before each run; nothing is left to do after the first that succeeds.
 const INTERVAL: Duration = Duration::from_mins(1);
@@ -22,36 +17,20 @@ const NAME: &str = "compacting";
 
 /// Compresses what an older release stored, once for each start of a process.
 pub fn job(app: &Arc<App>) -> Job {
-    let (app, is_done) = (Arc::clone(app), Arc::new(AtomicBool::new(false)));
+    let app = Arc::clone(app);
     let work = move || {
-        let (app, is_done) = (Arc::clone(&app), Arc::clone(&is_done));
+        let app = Arc::clone(&app);
         async move {
-            if is_done.load(Ordering::Relaxed) {
-                return Ok(());
-            }
             let progress = |entries, done| app.note_backfill(NAME, entries, done);
             let store = app.store.with(Class::Background);
             let compressed = compact(&store, &app.context.master, &progress).await.map_err(BoxError::from)?;
             if compressed > 0 {
                 tracing::info!(compressed, "contents of audit entries of an older release are compressed");
             }
-            is_done.store(true, Ordering::Relaxed);
             Ok(())
         }
     };
-    Job::new(NAME, INTERVAL, work).exclusive()
-}
-
-/// The resources whose rows are people.
-fn persons() -> Vec<&'static Shape> {
-    let mut persons: Vec<&Shape> = Vec::new();
-    for op in services().iter().flat_map(|service| service.all()) {
-        let is_known = persons.iter().any(|known| known.table == op.shape.table);
-        if matches!(op.shape.personal, Personal::Is(_)) && !is_known {
-            persons.push(op.shape);
-        }
-    }
-    persons
+    Job::once(NAME, INTERVAL, work)
 }
 
 /// Compresses the contents of all entries that an older release stored. Returns how many contents became shorter. `progress`
@@ -64,11 +43,12 @@ pub async fn compact(store: &Store, master: &MasterKey, progress: Progress<'_>) 
     if entries == 0 {
         return Ok(0);
     }
-    let (persons, mut done, mut compressed) = (Arc::new(persons()), 0, 0);
+    let (mut done, mut compressed) = (0, 0);
     loop {
         progress(entries, done);
-        let (master, persons) = (master.clone(), Arc::clone(&persons));
-        let piece = move |tx: &mut Tx<'_>| compact_entries(tx, &master, &persons);
+        let master = master.clone();
+        // an entry of this trail can be about any person
+        let piece = move |tx: &mut Tx<'_>| compact_entries(tx, &master, &AUDIT_TRAIL);
         let piece = store.run("CompactEntries", Mode::Write, None, piece).await?;
         (done, compressed) = (done + piece.entries, compressed + piece.contents);
         if piece.is_done {

@@ -198,8 +198,7 @@ impl Leases {
             let rows = tx.execute(&text, &[Value::Id(holder), Value::Int(now + LEASE)])?;
             Ok::<_, Error>(rows == count)
         });
-        let has_all = extended.await?;
-        Ok(has_all)
+        extended.await
     }
 
     fn hold(&self, names: impl Iterator<Item = &'static str>, began: Instant) {

@@ -21,7 +21,14 @@ pub mod sign_out;
 pub mod trust;
 pub mod uses;
 
-use std::{pin::Pin, sync::Arc, time::Duration};
+use std::{
+    pin::Pin,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
 
 use chancery_record::Timestamp;
 use chancery_store::{Store, report_panic};
@@ -110,6 +117,26 @@ impl Job {
     {
         let work: Box<dyn Fn() -> JobFuture + Send + Sync> = Box::new(move || Box::pin(work()));
         Self { name, rest, idle: rest, is_exclusive: false, is_finished: false, work }
+    }
+
+    /// A job of one process at a time that has nothing left to do after its first run without an error.
+    pub fn once<F>(name: &'static str, rest: Duration, work: impl Fn() -> F + Send + Sync + 'static) -> Self
+    where
+        F: Future<Output = Result<(), BoxError>> + Send + 'static,
+    {
+        let is_done = Arc::new(AtomicBool::new(false));
+        let work = move || {
+            let is_done = Arc::clone(&is_done);
+            let run = (!is_done.load(Ordering::Relaxed)).then(&work);
+            async move {
+                if let Some(run) = run {
+                    run.await?;
+                    is_done.store(true, Ordering::Relaxed);
+                }
+                Ok(())
+            }
+        };
+        Self::new(name, rest, work).exclusive()
     }
 
     /// Lets the job run less often while this process commits nothing. The interval bounds how late the job notices the commits of

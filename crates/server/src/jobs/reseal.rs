@@ -2,13 +2,7 @@
 //! needed: values that are not encrypted again, such as stored answers of idempotency keys and sign-ins in progress, end
 //! within a day.
 
-use std::{
-    sync::{
-        Arc,
-        atomic::{AtomicBool, Ordering},
-    },
-    time::Duration,
-};
+use std::{sync::Arc, time::Duration};
 
 use chancery_resource::{MasterKey, SealedColumn};
 use chancery_store::{Class, Error, Mode, Store, Tx};
@@ -27,13 +21,10 @@ const UNKNOWN: &str = "Values in the database were encrypted under a master key 
 
 /// Encrypts again the values of older keys, once for each start of a process.
 pub fn job(app: &Arc<App>) -> Job {
-    let (app, is_done) = (Arc::clone(app), Arc::new(AtomicBool::new(false)));
+    let app = Arc::clone(app);
     let work = move || {
-        let (app, is_done) = (Arc::clone(&app), Arc::clone(&is_done));
+        let app = Arc::clone(&app);
         async move {
-            if is_done.load(Ordering::Relaxed) {
-                return Ok(());
-            }
             let progress = |rows, done| app.note_backfill(NAME, rows, done);
             let store = app.store.with(Class::Background);
             let resealed = reseal(&store, &app.context.master, &progress).await;
@@ -44,11 +35,10 @@ pub fn job(app: &Arc<App>) -> Job {
                 tracing::error!(renewed, unknown, "{UNKNOWN}");
                 app.note_warning(NAME, Some(UNKNOWN.to_owned()));
             }
-            is_done.store(true, Ordering::Relaxed);
             Ok(())
         }
     };
-    Job::new(NAME, INTERVAL, work).exclusive()
+    Job::once(NAME, INTERVAL, work)
 }
 
 /// The columns whose values the master key encrypts for longer than a day. Those of signing keys and of the root key are not among

@@ -232,7 +232,7 @@ on_both_engines! {
         send(&world.admin, Method::POST, &group, &key, &links).await.expect(202);
         let copy = "INSERT INTO idempotent_answer (caller, key_digest, request_digest, attempt, started_on, answer, persons, shows_of) \
             SELECT caller, ?1, request_digest, attempt, started_on, answer, persons, shows_of FROM idempotent_answer \
-            WHERE length(key_digest) > 4 LIMIT 1";
+            WHERE length(key_digest) > 4 ORDER BY caller DESC, key_digest DESC LIMIT 1";
         let one = |number: u32| (copy, vec![Bound::Bytes(number.to_be_bytes().to_vec())]);
         world.sql((0..1_500).map(one).collect()).await;
         let stored = async || {
@@ -309,7 +309,7 @@ on_both_engines! {
         // as if the caller had been refused that often
         let fill = "INSERT INTO idempotent_answer (caller, key_digest, request_digest, attempt, started_on, answer, persons, refused_on) \
             SELECT caller, ?1, request_digest, attempt, started_on, answer, persons, refused_on FROM idempotent_answer \
-            WHERE length(key_digest) > 4 LIMIT 1";
+            WHERE length(key_digest) > 4 ORDER BY caller DESC, key_digest DESC LIMIT 1";
         let one = |number: u32| (fill, vec![Bound::Bytes(number.to_be_bytes().to_vec())]);
         world.sql((0..9_998).map(one).collect()).await;
         repeat("one more").await.expect(400);

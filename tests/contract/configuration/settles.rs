@@ -147,7 +147,7 @@ on_both_engines! {
         }
         let set = Set::new(&world, "random");
         let mut accepted = Map::new();
-        for _ in 0..number("CHANCERY_SEQUENCES", 4) {
+        for _ in 0..number("CHANCERY_SEQUENCES", 2) {
             let mut documents_generated = Vec::new();
             for kind in &kinds {
                 for row in rows().iter().filter(|row| row.resource == kind.name) {

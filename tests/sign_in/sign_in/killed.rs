@@ -15,7 +15,7 @@ use super::{BASE, PASSWORD, SignInApp, browser::Browser, fleet::RandomNumbers, p
 use crate::{each, free_address, id};
 
 const WORKERS: usize = 8;
-const ROUNDS: usize = 3;
+const ROUNDS: usize = 2;
 const OFFLINE: (&str, &str) = ("scope", "openid profile offline_access");
 /// The same for all processes: otherwise tokens would have another issuer after a restart.
 pub const PUBLIC_URL: &str = "http://localhost";

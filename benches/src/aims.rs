@@ -138,8 +138,7 @@ pub fn aims() -> Vec<Aim> {
         aims.push(aim("start and idle", engine, "CPU when idle, %", "idle_cpu_percent", Itself, AtMost(0.2)));
     }
     aims.extend(sign_in_aims());
-    for (engine, name, most) in keycloak::AIMS {
-        let bound = most.map_or(Bound::None, AtMost);
+    for (engine, name, bound) in keycloak::AIMS {
         aims.push(aim(name, engine.name(), "CPU / Keycloak", COST, Peer("Keycloak"), bound));
     }
     let password = sign_in::keycloak::PASSWORD;

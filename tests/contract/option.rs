@@ -153,20 +153,26 @@ on_both_engines! {
         assert!(!each(&near.get(OPTIONS).await.is(200).json(), "name").contains(&"ClaimIssuer"));
         let tenant = options(&world, "applyToTenantId pr").await[0]["applyToTenantId"].as_str().unwrap().parse().unwrap();
         let store = option(&near, "PasswordMinLength").await["applyToIdpInstanceId"].as_str().unwrap().parse().unwrap();
-        let of_tenant = world.client("of the tenant", &[("TenantAdmin", Some(tenant), None)]).await;
-        let of_store = world.client("of the store", &[("UserStoreAdmin", None, Some(store))]).await;
-        let reader = world.client("reader", &[("AuditTrailReader", None, None)]).await;
-        for low in [&of_tenant, &of_store, &reader] {
-            assert_ne!(low.put(&path_of(&row), json!({ "concurrencyToken": "t" })).await.status, 202);
+        for role in [("TenantAdmin", Some(tenant), None), ("UserStoreAdmin", None, Some(store)), ("AuditTrailReader", None, None)] {
+            let low = world.client(&role.0.to_lowercase(), &[role]).await;
+            assert_ne!(low.put(&path_of(&row), json!({ "concurrencyToken": "t" })).await.status, 202, "{}", role.0);
         }
-        // an option of the tenant is compared with its other options, whoever of its administrators changes it
-        let path = format!("{OPTIONS}?filter={}", encode("applyToTenantId pr and name eq \"SessionLifetime\""));
-        for (owner, lifetime, is_wrong) in [(&near, "100.00:00:00", true), (&of_tenant, "01:00:00", false)] {
-            let row = owner.get(&path).await.is(200).json()[0].clone();
+    }
+
+    /// Options of a tenant are validated together, too, if an administrator of the subscription or of the tenant changes one.
+    async fn options_are_validated_together_for_lower_administrators(world: World) {
+        let of_tenant = |name: &str| format!("applyToTenantId pr and name eq \"{name}\"");
+        let path = format!("{OPTIONS}?filter={}", encode(&of_tenant("SessionLifetime")));
+        let tenant = options(&world, "applyToTenantId pr").await[0]["applyToTenantId"].as_str().unwrap().parse().unwrap();
+        for (role, tenant, lifetime, is_wrong) in [
+            ("SubscriptionAdmin", None, "100.00:00:00", true), ("TenantAdmin", Some(tenant), "01:00:00", false),
+        ] {
+            let administrator = world.client(role, &[(role, tenant, None)]).await;
+            let row = administrator.get(&path).await.is(200).json()[0].clone();
             let body = json!({ "value": lifetime, "concurrencyToken": row["concurrencyToken"] });
-            owner.patch(&path_of(&row), body).await.expect(202);
-            let other = options(&world, "applyToTenantId pr and name eq \"SessionAbsoluteLifetime\"").await[0].clone();
-            assert_eq!(other["hasConfigurationError"], is_wrong);
+            administrator.patch(&path_of(&row), body).await.expect(202);
+            let other = options(&world, &of_tenant("SessionAbsoluteLifetime")).await[0].clone();
+            assert_eq!(other["hasConfigurationError"], is_wrong, "{role}");
         }
     }
 

@@ -60,7 +60,7 @@ fn try_all(bytes: &[u8], format: Format) {
 }
 
 proptest! {
-    // a key is derived from the password many times for each file
+    // fewer cases than others: for each file a key is derived from the password many times
     #![proptest_config(ProptestConfig { cases: ProptestConfig::default().cases / 4, ..ProptestConfig::default() })]
     #[test]
     fn damaged_files_are_answered(which in any::<Index>(), damage in damage()) {
